@@ -1,0 +1,304 @@
+"""Contacts: obstacles and vehicles block each other's way.
+
+Every vehicle is a disc. Most steps need no check at all: when a vehicle is looked at, the free
+distance around it is noted, and it is looked at again only after it has moved that far
+(conservative advancement). Whether and where a contact stops a vehicle is then decided from
+that one step alone, so the outcome does not depend on when anybody was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pico_gz.simulator.contact_solver import Body, body_gap_m, resolve, wall_gap_m
+from pico_gz.simulator.lane import Lane
+from pico_gz.simulator.ops import SCALAR, Column
+from pico_gz.simulator.scene import Scene
+
+# Free distances are trimmed by this, so that rounding never hides a touch [m].
+_MARGIN_M = 1e-6
+# A contact is over when there is this much air again [m].
+_RELEASE_M = 0.01
+_LOOK_AGAIN = -1.0
+
+Floats = NDArray[np.float64]
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """A vehicle touched something.
+
+    Attributes:
+        time_us: end of the step in which the touch began.
+        vehicle_id: who touched.
+        other: id of the other vehicle, or name of the obstacle (``disc_1``, ``wall_2`` ...).
+    """
+
+    time_us: int
+    vehicle_id: int
+    other: int | str
+
+
+class _Watch:
+    """Where the vehicles of one lane were last looked at, and how far they may go from there."""
+
+    __slots__ = ("free_sq", "lane", "seen_e", "seen_n", "where")
+
+    def __init__(self, lane: Lane, where: Sequence[int]) -> None:
+        self.lane = lane
+        self.where = np.array(where, dtype=np.intp)  # places in id order
+        self.seen_n: Column = 0.0
+        self.seen_e: Column = 0.0
+        self.free_sq: Column = _LOOK_AGAIN
+
+    def centre(self) -> tuple[Column, Column]:
+        """Middle of the discs; it lies ahead of an Ackermann rover's rear axle."""
+        pose, ahead = self.lane.pose, self.lane.spec.center_ahead_m
+        if ahead == 0.0:
+            return pose.north_m, pose.east_m
+        return pose.north_m + ahead * pose.cos_yaw, pose.east_m + ahead * pose.sin_yaw
+
+    def pick(self, values: Floats) -> Column:
+        """This lane's part of values in id order."""
+        return float(values[self.where[0]]) if self.lane.ops is SCALAR else values[self.where]
+
+    def somebody_left(self) -> bool:
+        """Whether anyone has gone further than was known to be free."""
+        north, east = self.centre()
+        north = north - self.seen_n
+        east = east - self.seen_e
+        return self.lane.ops.any(north * north + east * east > self.free_sq)
+
+
+class _Step:
+    """One step of everybody, in id order."""
+
+    def __init__(self, watches: Sequence[_Watch], count: int) -> None:
+        columns = np.zeros((7, count))
+        for watch in watches:
+            lane = watch.lane
+            north, east = watch.centre()
+            values = (
+                north, east, north - lane.pose.north_m + lane.start_north_m,
+                east - lane.pose.east_m + lane.start_east_m,
+                watch.seen_n, watch.seen_e, watch.free_sq,
+            )  # fmt: skip
+            for row, value in zip(columns, values, strict=True):
+                row[watch.where] = value
+        self.end = columns[0:2]
+        self.start = columns[2:4]
+        self.seen = columns[4:6]
+        free_sq = columns[6]
+        self.free = np.where(free_sq < 0.0, _LOOK_AGAIN, np.sqrt(np.abs(free_sq)))
+        self.reach = _length(self.end - self.start)
+
+
+class ContactChecker:
+    """Stops vehicles at what they touch, and reports each touch once, when it begins."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._touching: set[tuple[int, int | str]] = set()
+        self._events: list[Contact] = []
+        self._watches: list[_Watch] = []
+        self._ids: list[int] = []
+        self._places: list[tuple[Lane, int]] = []
+        self._radii: Floats = np.zeros(0)
+        self._alone = True
+        fields = ("north_m", "east_m", "cos", "sin", "half_a_m", "half_b_m", "round_m")
+        self._shapes = [
+            np.array([getattr(shape, name) for shape in scene.outlines]) for name in fields
+        ]
+
+    def watch(self, lanes: Sequence[tuple[Lane, Sequence[int]]]) -> None:
+        """Take the lanes and the ids of the vehicles in them."""
+        places = {
+            vehicle_id: (lane, place) for lane, ids in lanes for place, vehicle_id in enumerate(ids)
+        }
+        self._ids = sorted(places)
+        self._places = [places[vehicle_id] for vehicle_id in self._ids]
+        self._radii = np.array([lane.spec.radius_m for lane, _ in self._places])
+        self._alone = len(self._ids) < 2 and not self._scene.outlines
+        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
+        self._watches = [_Watch(lane, [rank[i] for i in ids]) for lane, ids in lanes]
+        self._touching = {
+            pair
+            for pair in self._touching
+            if pair[0] in rank and (pair[1] in rank or _is_wall(pair))
+        }
+
+    def look_again(self) -> None:
+        """Somebody was put elsewhere: what was known to be free no longer is."""
+        for watch in self._watches:
+            watch.free_sq = _LOOK_AGAIN
+
+    def drain(self) -> list[Contact]:
+        """Take the contacts that began since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def save(self) -> list[list[int | str]]:
+        """Who touches what, as plain values."""
+        return [list(pair) for pair in sorted(self._touching, key=_order)]
+
+    def load(self, touching: Sequence[Sequence[Any]]) -> None:
+        """Go on from what ``save`` gave."""
+        self._touching = {(pair[0], pair[1]) for pair in touching}
+        self._events = []
+        self.look_again()
+
+    def check(self, end_time_us: int) -> None:
+        """Stop whoever ran into something in the step just made."""
+        if self._alone:
+            return
+        for watch in self._watches:
+            if watch.somebody_left():
+                break
+        else:
+            return
+        step = _Step(self._watches, len(self._ids))
+        looked = self._look(step)
+        pairs = self._pairs(step, looked)
+        walls = self._walls(step, looked)
+        if pairs or walls or self._touching:
+            self._stop(end_time_us, step, pairs, walls)
+        for watch in self._watches:
+            watch.seen_n, watch.seen_e = watch.pick(step.seen[0]), watch.pick(step.seen[1])
+            free = step.free
+            watch.free_sq = watch.pick(np.where(free <= 0.0, _LOOK_AGAIN, free * free))
+
+    # --- who must be looked at -------------------------------------------------------------
+
+    def _look(self, step: _Step) -> NDArray[np.intp]:
+        """Note the free distance of everybody who used theirs up; returns who that was."""
+        chosen = _length(step.end - step.seen) > step.free
+        while True:
+            looked = np.nonzero(chosen)[0]
+            step.seen[:, looked] = step.end[:, looked]
+            half = 0.5 * self._gaps(step.seen, looked) - _MARGIN_M
+            step.free[looked] = half.min(axis=1, initial=1e6)
+            others = ~chosen
+            step.free[others] = np.minimum(step.free, half.min(axis=0, initial=1e6))[others]
+            # A neighbour that got closer than the other one's share must be looked at too.
+            more = others & (_length(step.end - step.seen) > step.free)
+            if not more.any():
+                break
+            chosen |= more
+        if self._scene.outlines:
+            room = self._wall_gaps(step.seen, looked).min(axis=1) - _MARGIN_M
+            step.free[looked] = np.minimum(step.free[looked], room)
+        return looked
+
+    def _gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
+        """Air between some vehicles and everybody else, shape (rows, all)."""
+        apart = _length(centres[:, rows, np.newaxis] - centres[:, np.newaxis, :])
+        gaps = apart - self._radii[rows, np.newaxis] - self._radii
+        gaps[np.arange(len(rows)), rows] = np.inf
+        return gaps
+
+    def _wall_gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
+        """Air between some vehicles and every obstacle, shape (rows, obstacles)."""
+        at_n, at_e, cos, sin, half_a, half_b, grown = self._shapes
+        north = centres[0, rows, np.newaxis] - at_n
+        east = centres[1, rows, np.newaxis] - at_e
+        a = np.abs(north * cos + east * sin) - half_a
+        b = np.abs(east * cos - north * sin) - half_b
+        outside = np.sqrt(np.maximum(a, 0.0) ** 2 + np.maximum(b, 0.0) ** 2)
+        inside = np.minimum(np.maximum(a, b), 0.0)
+        gaps: Floats = outside + inside - grown - self._radii[rows, np.newaxis]
+        return gaps
+
+    def _pairs(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
+        """Vehicles that may have met in this step."""
+        near = self._gaps(step.end, looked) < (
+            step.reach[looked, np.newaxis] + step.reach + _MARGIN_M
+        )
+        found = {
+            (min(one, other), max(one, other))
+            for one, other in zip(
+                looked[np.nonzero(near)[0]].tolist(), np.nonzero(near)[1].tolist(), strict=True
+            )
+        }
+        return sorted(found)
+
+    def _walls(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
+        """Vehicles and obstacles that may have met in this step."""
+        if not self._scene.outlines:
+            return []
+        near = self._wall_gaps(step.end, looked) < step.reach[looked, np.newaxis] + _MARGIN_M
+        rows, numbers = np.nonzero(near)
+        return sorted(zip(looked[rows].tolist(), numbers.tolist(), strict=True))
+
+    # --- what happens to them --------------------------------------------------------------
+
+    def _stop(
+        self,
+        end_time_us: int,
+        step: _Step,
+        pairs: Sequence[tuple[int, int]],
+        walls: Sequence[tuple[int, int]],
+    ) -> None:
+        bodies = self._bodies(step, pairs, walls)
+        shapes = self._scene.outlines
+        met_pairs, met_walls = resolve(
+            bodies, pairs, [(rank, number, shapes[number]) for rank, number in walls]
+        )
+        ids, names = self._ids, self._scene.names
+        met: set[tuple[int, int | str]] = {(ids[i], names[number]) for i, number in met_walls}
+        for one, other in met_pairs:
+            met |= {(ids[one], ids[other]), (ids[other], ids[one])}
+        for pair in sorted(met - self._touching, key=_order):
+            self._events.append(Contact(end_time_us, *pair))
+        self._touching |= met
+        for rank, body in bodies.items():
+            if body.share < 1.0:
+                lane, place = self._places[rank]
+                lane.block(place, body.share)
+        self._release(step, bodies)
+
+    def _bodies(
+        self, step: _Step, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
+    ) -> dict[int, Body]:
+        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
+        involved = {one for pair in pairs for one in pair} | {one for one, _ in walls}
+        for vehicle_id, other in self._touching:
+            involved.add(rank[vehicle_id])
+            if isinstance(other, int):
+                involved.add(rank[other])
+        bodies = {}
+        for number in sorted(involved):
+            (n0, e0), (n1, e1) = step.start[:, number].tolist(), step.end[:, number].tolist()
+            bodies[number] = Body(float(self._radii[number]), n0, e0, n1 - n0, e1 - e0)
+        return bodies
+
+    def _release(self, step: _Step, bodies: Mapping[int, Body]) -> None:
+        """End the contacts that have air again; look at the others in every step."""
+        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
+        shapes = dict(zip(self._scene.names, self._scene.outlines, strict=True))
+        for pair in sorted(self._touching, key=_order):
+            body, other = bodies[rank[pair[0]]], pair[1]
+            if isinstance(other, int):
+                gap_m = body_gap_m(body, bodies[rank[other]])
+            else:
+                gap_m = wall_gap_m(body, shapes[other])
+            if gap_m > _RELEASE_M:
+                self._touching.discard(pair)
+            step.free[rank[pair[0]]] = _LOOK_AGAIN
+
+
+def _length(vectors: Floats) -> Floats:
+    length: Floats = np.sqrt(vectors[0] * vectors[0] + vectors[1] * vectors[1])
+    return length
+
+
+def _is_wall(pair: tuple[int, int | str]) -> bool:
+    return isinstance(pair[1], str)
+
+
+def _order(pair: tuple[int, int | str]) -> tuple[int, bool, int | str]:
+    """Sort by vehicle, then vehicles before obstacles."""
+    return pair[0], isinstance(pair[1], str), pair[1]

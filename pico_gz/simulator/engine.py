@@ -1,0 +1,239 @@
+"""A fleet of vehicles stepping together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError, did_you_mean
+from pico_gz.messages import DriveKind, Pose, SensorData, VehicleTruth
+from pico_gz.rover import RoverSpec
+from pico_gz.simulator.actuator_faults import ACTUATOR_UNITS, ActuatorFault
+from pico_gz.simulator.contacts import Contact, ContactChecker
+from pico_gz.simulator.groups import Groups, Member, standing
+from pico_gz.simulator.models import ModelTable
+from pico_gz.simulator.scene import Scene
+from pico_gz.simulator.sensors.fault_values import UNITS as SENSOR_UNITS
+from pico_gz.simulator.sensors.faults import FailureKind, find_kind, find_units
+from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.wind import Wind
+from pico_gz.simulator.world import World
+
+
+class FleetEngine:
+    """Vehicles of any kind in one world, advanced step by step.
+
+    Vehicles can come and go between steps. What one of them does depends on the seed, its id
+    and its commands alone, unless it touches or sees another one (``World.contacts``).
+    """
+
+    def __init__(self, world: World, seed: int, models: ModelTable | None = None) -> None:
+        self._scene = Scene(world.obstacles, vehicles_visible=world.contacts)
+        self._contacts = ContactChecker(self._scene) if world.contacts else None
+        self._wind = Wind(world.wind, seed)
+        self._seed = seed
+        self._groups = Groups(world, self._scene, seed, models or ModelTable())
+        self._watched = 0
+        self._failing: list[Member] = []
+        self.time_us = 0
+
+    # --- fleet ----------------------------------------------------------------------------
+
+    @property
+    def vehicle_ids(self) -> tuple[int, ...]:
+        """Everybody, in id order."""
+        return tuple(sorted(self._groups.members))
+
+    def add(self, spec: RoverSpec, sensors: SensorSetup, pose: Pose) -> None:
+        """Put a vehicle into the world, standing still; its id is that of its sensors."""
+        if sensors.vehicle_id in self._groups.members:
+            raise DuplicateVehicleError(sensors.vehicle_id)
+        self._groups.add(spec, sensors, pose)
+
+    def remove(self, vehicle_id: int) -> None:
+        """Take a vehicle out of the world."""
+        self._member(vehicle_id)
+        self._groups.remove(vehicle_id)
+        self._list_failing()
+
+    def _member(self, vehicle_id: int) -> Member:
+        try:
+            return self._groups.members[vehicle_id]
+        except KeyError:
+            raise UnknownVehicleError(vehicle_id, self.vehicle_ids) from None
+
+    # --- a step ---------------------------------------------------------------------------
+
+    def command(self, vehicle_id: int, first: float, second: float) -> None:
+        """Tell a vehicle what to do: (left, right) or (throttle, steering), -1..1."""
+        member = self._groups.members[vehicle_id]
+        member.commands = (first, second)
+        if member.unit is not None and not member.faults:
+            member.unit.lane.command(member.place, first, second)
+
+    def step(self, dt_us: int) -> list[SensorData]:
+        """Advance time by ``dt_us`` and return what everybody measures, in id order."""
+        groups = self._groups
+        groups.refresh()
+        wind = None if self._wind.calm else self._wind.at(self.time_us)
+        self._fail_actuators(dt_us)
+        for unit in groups.units:
+            unit.lane.battery_ratio = unit.sensors.battery_ratio
+            unit.lane.advance(dt_us, wind)
+        self.time_us += dt_us
+        self._check_contacts()
+        for unit in groups.units:
+            unit.lane.observe(dt_us, wind)
+        if groups.sees_vehicles:
+            self._scene.place(groups.discs())
+        records = [
+            record
+            for unit in groups.units
+            for record in unit.sensors.sample(self.time_us, dt_us, unit.lane.motion)
+        ]
+        return records if groups.in_order else [records[place] for place in groups.order]
+
+    def _check_contacts(self) -> None:
+        if self._contacts is None:
+            return
+        if self._watched != self._groups.generation:
+            self._watched = self._groups.generation
+            self._contacts.watch([(unit.lane, unit.ids) for unit in self._groups.units])
+        self._contacts.check(self.time_us)
+
+    def _fail_actuators(self, dt_us: int) -> None:
+        for member in self._failing:
+            commands = list(member.commands)
+            for (_, channel), fault in sorted(member.faults.items()):
+                commands[channel] = fault.apply(commands[channel], self.time_us, dt_us)
+            if member.unit is not None:
+                member.unit.lane.command(member.place, commands[0], commands[1])
+
+    # --- observers ------------------------------------------------------------------------
+
+    def truth(self) -> dict[int, VehicleTruth]:
+        """Where everybody is, in id order."""
+        self._groups.refresh()
+        return self._groups.truth(self.time_us)
+
+    def drain_contacts(self) -> list[Contact]:
+        """Take the contacts that began since the last call."""
+        return [] if self._contacts is None else self._contacts.drain()
+
+    # --- interventions --------------------------------------------------------------------
+
+    def set_pose(
+        self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float, speed_mps: float = 0.0
+    ) -> None:
+        """Put a vehicle elsewhere, going straight at ``speed_mps``; wheels keep their angles."""
+        if not math.isfinite(north_m + east_m + yaw_deg + speed_mps):
+            raise ConfigError("A pose has finite numbers only.")
+        spec = self._member(vehicle_id).spec
+        if abs(speed_mps) > spec.max_speed:
+            raise ConfigError(
+                f"Vehicle {vehicle_id} reaches {spec.max_speed} m/s, not {speed_mps}."
+            )
+        self._groups.refresh()
+        saved = self._groups.save(vehicle_id)
+        drive = self._groups.drive(spec)
+        state = standing(drive, north_m, east_m, yaw_deg, speed_mps)
+        for wheel in ("wheel_left_rad", "wheel_right_rad"):
+            state[wheel] = state["motion"][wheel] = saved["vehicle"][wheel]
+        self._groups.load(vehicle_id, {"vehicle": state, "sensors": {}})
+        if self._contacts is not None:
+            self._contacts.look_again()
+
+    def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
+        """Break a sensor or an actuator of a vehicle; ``ok`` mends it.
+
+        Raises:
+            ConfigError: no such unit on this vehicle, or no such failure.
+        """
+        member = self._member(vehicle_id)
+        if unit in ACTUATOR_UNITS:
+            self._fail_actuator(member, unit, find_kind(kind))
+            return
+        try:
+            find_units(unit)
+        except ConfigError:
+            hint = did_you_mean(unit, [*SENSOR_UNITS, *ACTUATOR_UNITS])
+            raise ConfigError(f"The simulator has no unit {unit!r}.", hint=hint) from None
+        self._groups.refresh()
+        assert member.unit is not None
+        member.unit.sensors.set_failure(vehicle_id, unit, kind)
+
+    def _fail_actuator(self, member: Member, unit: str, kind: FailureKind) -> None:
+        vehicle_id = member.sensors.vehicle_id
+        skid = member.spec.drive is DriveKind.SKID
+        if skid and unit == "steering":
+            raise ConfigError(f"Vehicle {vehicle_id} steers with its motors: no unit 'steering'.")
+        # An Ackermann rover's motors share one throttle.
+        channel = 1 if unit == "steering" or (skid and unit == "motor_right") else 0
+        member.faults.pop((unit, channel), None)
+        if kind is not FailureKind.OK:
+            fault = ActuatorFault(self._seed, vehicle_id, unit, kind, member.commands[channel])
+            member.faults[unit, channel] = fault
+        elif not member.faults and member.unit is not None:
+            member.unit.lane.command(member.place, *member.commands)
+        self._list_failing()
+
+    def _list_failing(self) -> None:
+        members = sorted(self._groups.members.items())
+        self._failing = [member for _, member in members if member.faults]
+
+    def set_parameter(self, vehicle_id: int, name: str, value: float) -> None:
+        """Set a ``SIM_*`` parameter of a vehicle's sensors."""
+        member = self._member(vehicle_id)
+        self._groups.refresh()
+        assert member.unit is not None
+        member.unit.sensors.set_parameter(vehicle_id, name, value)
+
+    # --- snapshots ------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """Everything needed to go on from here, as plain values."""
+        self._groups.refresh()
+        vehicles = {}
+        for vehicle_id, member in sorted(self._groups.members.items()):
+            saved = self._groups.save(vehicle_id)
+            saved["commands"] = list(member.commands)
+            saved["faults"] = [
+                [unit, channel, fault.save_state()]
+                for (unit, channel), fault in sorted(member.faults.items())
+            ]
+            vehicles[str(vehicle_id)] = saved
+        return {
+            "time_us": self.time_us,
+            "wind": self._wind.save_state(),
+            "touching": [] if self._contacts is None else self._contacts.save(),
+            "vehicles": vehicles,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; the same vehicles must be here.
+
+        Raises:
+            ConfigError: other vehicles are here than in the snapshot.
+        """
+        ids = sorted(int(vehicle_id) for vehicle_id in state["vehicles"])
+        if ids != list(self.vehicle_ids):
+            raise ConfigError(f"The snapshot holds vehicles {ids}, here are {self.vehicle_ids}.")
+        for vehicle_id in ids:
+            self._load_vehicle(vehicle_id, state["vehicles"][str(vehicle_id)])
+        self._list_failing()
+        self.time_us = state["time_us"]
+        self._wind.load_state(state["wind"])
+        if self._contacts is not None:
+            self._contacts.load(state["touching"])
+
+    def _load_vehicle(self, vehicle_id: int, saved: Mapping[str, Any]) -> None:
+        member = self._groups.members[vehicle_id]
+        self._groups.load(vehicle_id, saved)
+        first, second = saved["commands"]
+        member.faults = {}
+        self.command(vehicle_id, first, second)
+        for unit, channel, fault_state in saved["faults"]:
+            fault = ActuatorFault(self._seed, vehicle_id, unit, FailureKind.OFF, 0.0)
+            fault.load_state(fault_state)
+            member.faults[unit, channel] = fault

@@ -1,0 +1,6 @@
+"""The sensor models: truth in, noisy samples out, the same for every simulator."""
+
+from pico_gz.simulator.sensors.setup import BatterySetup, RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
+
+__all__ = ["BatterySetup", "RangefinderSetup", "SensorSetup", "SensorSuite"]

@@ -1,0 +1,192 @@
+"""The ground: its height and slope anywhere, metres north and east of the origin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pico_gz.errors import ConfigError
+from pico_gz.exact import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.simulator.ops import SCALAR, Column, Ops
+
+
+class Terrain(Protocol):
+    """Height and slope of the ground; written against ``Ops`` like every model."""
+
+    @property
+    def level(self) -> bool:
+        """Whether it is a horizontal plane at height 0, so that nothing need be computed."""
+
+    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+        """Height above the origin, up positive."""
+
+    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+        """Rise per metre towards north and towards east."""
+
+
+class FlatTerrain:
+    """A horizontal plane through the origin."""
+
+    level = True
+
+    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+        """Zero everywhere."""
+        return north_m * 0.0
+
+    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+        """Zero everywhere."""
+        return north_m * 0.0, east_m * 0.0
+
+
+class RampTerrain:
+    """A ramp that rises towards ``direction_deg``.
+
+    With ``length_m`` 0 it is one endless inclined plane through the origin. Otherwise the
+    ground is level up to ``start_m`` (counted from the origin along the direction), rises for
+    ``length_m`` along the ground plan, and is level again.
+
+    Args:
+        slope_deg: steepness, -60..60 degrees.
+        direction_deg: where it rises to, clockwise from north.
+        start_m: where the rise begins.
+        length_m: of the rise, in the ground plan; 0 = endless both ways.
+
+    Raises:
+        ConfigError: a figure is impossible.
+    """
+
+    level = False
+
+    def __init__(
+        self,
+        slope_deg: float,
+        direction_deg: float = 0.0,
+        start_m: float = 0.0,
+        length_m: float = 0.0,
+    ) -> None:
+        if not -60.0 <= slope_deg <= 60.0:
+            raise ConfigError(f"A ramp of {slope_deg} degrees: between -60 and 60 is possible.")
+        if not (math.isfinite(direction_deg) and math.isfinite(start_m) and 0.0 <= length_m < 1e7):
+            raise ConfigError("A ramp needs a finite direction, start and length (0 or more).")
+        sine, cosine = sincos(FLOATS, slope_deg * RAD_PER_DEG)
+        self._rise = sine / cosine
+        self._east, self._north = sincos(FLOATS, direction_deg * RAD_PER_DEG)
+        self._start_m = start_m
+        self._length_m = length_m
+        self.slope_deg, self.direction_deg = slope_deg, direction_deg
+        self.start_m, self.length_m = start_m, length_m
+
+    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+        """Rise times the way covered along the direction."""
+        along = self._along(north_m, east_m)
+        if self._length_m > 0.0:
+            along = ops.clip(along - self._start_m, 0.0, self._length_m)
+        return along * self._rise
+
+    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+        """The same everywhere on the ramp, zero before and after it."""
+        rise: Column = north_m * 0.0 + self._rise
+        if self._length_m > 0.0:
+            along = self._along(north_m, east_m) - self._start_m
+            rise = ops.where((along >= 0.0) & (along < self._length_m), rise, 0.0)
+        return rise * self._north, rise * self._east
+
+    def _along(self, north_m: Column, east_m: Column) -> Column:
+        return north_m * self._north + east_m * self._east
+
+
+class HeightmapTerrain:
+    """Heights on a square grid, bilinear in between, continued level beyond the edges.
+
+    Args:
+        heights_m: rows from south to north, each from west to east.
+        cell_m: distance of neighbouring heights.
+        north_m: where the southern row lies; ``None`` puts the map's middle at the origin.
+        east_m: where the western column lies; ``None`` as above.
+
+    Raises:
+        ConfigError: fewer than 2 x 2 heights, rows of unequal length, or not finite.
+    """
+
+    level = False
+
+    def __init__(
+        self,
+        heights_m: Sequence[Sequence[float]] | NDArray[np.float64],
+        cell_m: float,
+        north_m: float | None = None,
+        east_m: float | None = None,
+    ) -> None:
+        try:
+            heights = np.array(heights_m, dtype=np.float64)
+        except ValueError as error:
+            raise ConfigError(f"Heightmap: rows must have equal length ({error}).") from error
+        if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
+            raise ConfigError("A heightmap is a table of at least 2 x 2 finite heights.")
+        if not 0.0 < cell_m < 1e6:
+            raise ConfigError(f"Heightmap: cell_m = {cell_m} must be above 0.")
+        self.heights_m = heights
+        self.cell_m = cell_m
+        self._rows, self._columns = heights.shape
+        self.north_m = -0.5 * cell_m * (self._rows - 1) if north_m is None else north_m
+        self.east_m = -0.5 * cell_m * (self._columns - 1) if east_m is None else east_m
+        self._lists: list[list[float]] = heights.tolist()
+
+    @staticmethod
+    def read(path: str | Path) -> NDArray[np.float64]:
+        """Read heights from a ``.csv`` (one row per line, southernmost first) or ``.npy`` file.
+
+        Raises:
+            ConfigError: the file cannot be read or holds no table of numbers.
+        """
+        path = Path(path)
+        try:
+            if path.suffix == ".npy":
+                return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+            return np.loadtxt(path, delimiter=",", ndmin=2)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Heightmap {path}: {error}") from error
+
+    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+        """Bilinear between the four heights around."""
+        (sw, se, nw, ne), (north, _), (east, _) = self._patch(ops, north_m, east_m)
+        south_height = sw + (se - sw) * east
+        north_height = nw + (ne - nw) * east
+        return south_height + (north_height - south_height) * north
+
+    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+        """Slope of the bilinear patch; zero across an edge of the map."""
+        (sw, se, nw, ne), (north, in_north), (east, in_east) = self._patch(ops, north_m, east_m)
+        to_north = ((nw - sw) + ((ne - se) - (nw - sw)) * east) / self.cell_m
+        to_east = ((se - sw) + ((ne - nw) - (se - sw)) * north) / self.cell_m
+        return ops.where(in_north, to_north, 0.0), ops.where(in_east, to_east, 0.0)
+
+    def _patch(
+        self, ops: Ops, north_m: Column, east_m: Column
+    ) -> tuple[tuple[Column, ...], tuple[Column, Column], tuple[Column, Column]]:
+        """The four heights around a point, and (place 0..1, on the map) along each axis."""
+        row, north, in_north = self._place(ops, north_m, self.north_m, self._rows)
+        column, east, in_east = self._place(ops, east_m, self.east_m, self._columns)
+        if ops is SCALAR:
+            south_row, north_row = self._lists[int(row)], self._lists[int(row) + 1]
+            j = int(column)
+            corners = (south_row[j], south_row[j + 1], north_row[j], north_row[j + 1])
+        else:
+            i, j = row.astype(np.intp), column.astype(np.intp)
+            grid = self.heights_m
+            corners = (grid[i, j], grid[i, j + 1], grid[i + 1, j], grid[i + 1, j + 1])
+        return corners, (north, in_north), (east, in_east)
+
+    def _place(
+        self, ops: Ops, at_m: Column, start_m: float, count: int
+    ) -> tuple[Column, Column, Column]:
+        last = float(count - 1)
+        asked = (at_m - start_m) / self.cell_m
+        held = ops.clip(asked, 0.0, last)
+        cell = ops.minimum(ops.floor(held), last - 1.0)
+        return cell, held - cell, (asked >= 0.0) & (asked <= last)
