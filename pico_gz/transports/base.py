@@ -1,0 +1,77 @@
+"""What a datagram endpoint and a waiter on many of them can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+# IPv4 host and port.
+Address = tuple[str, int]
+
+# One more than any record may have: a datagram that fills the buffer is oversize.
+RECEIVE_BYTES = 4097
+
+
+class DatagramTransport(Protocol):
+    """One non-blocking datagram endpoint. Closing twice is fine."""
+
+    @property
+    def address(self) -> Address:
+        """Where it is bound."""
+        ...
+
+    def send(self, data: bytes) -> bool:
+        """Send to the connected peer; False when it could not be handed over."""
+        ...
+
+    def send_to(self, data: bytes, address: Address) -> bool:
+        """Send to ``address``; False when it could not be handed over."""
+        ...
+
+    def receive(self) -> tuple[bytes, Address] | None:
+        """The next datagram and its sender, or None when there is none now."""
+        ...
+
+    def close(self) -> None:
+        """Give the port back."""
+        ...
+
+
+class Poller(Protocol):
+    """Waits for datagrams on many transports at once, and owns their clock."""
+
+    def now_s(self) -> float:
+        """Monotonic time [s]."""
+        ...
+
+    def add(self, transport: DatagramTransport, key: int) -> None:
+        """Watch a transport; ``key`` stands for it in ``wait``."""
+        ...
+
+    def remove(self, transport: DatagramTransport) -> None:
+        """Stop watching a transport; harmless when it is not watched."""
+        ...
+
+    def wait(self, timeout_s: float) -> Sequence[int]:
+        """Wait at most ``timeout_s`` and return the keys that have a datagram."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Network(Protocol):
+    """Makes transports and pollers of one kind."""
+
+    def bind(self, host: str, port: int, *, peer: Address | None = None) -> DatagramTransport:
+        """Bind exclusively; with ``peer`` nobody else is heard.
+
+        Raises:
+            PortClashError: the port is taken.
+        """
+        ...
+
+    def poller(self) -> Poller:
+        """A new poller for transports of this network."""
+        ...

@@ -1,0 +1,168 @@
+"""Non-blocking UDP on IPv4: exclusive binding, and a peer that may come and go."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from pico_gz.errors import PortClashError, SimulatorConnectionError
+from pico_gz.port_owner import owner_of
+from pico_gz.transports.base import RECEIVE_BYTES, Address, DatagramTransport, Poller
+
+# A fleet's burst must fit while this process is not scheduled.
+_BUFFER_BYTES = 1 << 20
+
+
+class UdpTransport:
+    """One UDP socket; with a peer it is connected, so that only the peer is heard.
+
+    A peer that is not there answers with ICMP "port unreachable", which the kernel reports on
+    a later call: that is no reason to give up, the simulator may start any time.
+    """
+
+    def __init__(self, host: str, port: int, *, peer: Address | None = None) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+            # No SO_REUSEADDR: a second user of the port must fail loudly, not steal packets.
+            self._bind(host, port)
+            if peer is not None:
+                self._connect(peer)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._address: Address = self._socket.getsockname()[:2]
+        self._peer = peer
+        self.refused = 0
+
+    def _bind(self, host: str, port: int) -> None:
+        try:
+            self._socket.bind((host, port))
+        except OSError as exc:
+            if exc.errno != errno.EADDRINUSE:
+                raise SimulatorConnectionError(
+                    f"Cannot bind UDP {host}:{port}: {exc.strerror}."
+                ) from exc
+            owner = owner_of("udp", port)
+            raise PortClashError(
+                f"UDP port {port} on {host} is in use{f' by {owner}' if owner else ''}.",
+                hint="Stop the other program or shift the ports (--port-offset auto).",
+            ) from exc
+
+    def _connect(self, peer: Address) -> None:
+        try:
+            self._socket.connect(peer)
+        except OSError as exc:
+            raise SimulatorConnectionError(
+                f"Cannot reach {peer[0]}:{peer[1]}: {exc.strerror or exc}."
+            ) from exc
+
+    @property
+    def address(self) -> Address:
+        """Where it is bound."""
+        return self._address
+
+    def fileno(self) -> int:
+        """The descriptor that a poller waits for."""
+        return self._socket.fileno()
+
+    def send(self, data: bytes) -> bool:
+        """Send to the connected peer; False when it could not be handed over."""
+        try:
+            self._socket.send(data)
+        except ConnectionRefusedError:
+            # This error belongs to an earlier datagram, and it kept this one from leaving.
+            self.refused += 1
+            return self._send_again(data)
+        except OSError:
+            return False
+        return True
+
+    def _send_again(self, data: bytes) -> bool:
+        try:
+            self._socket.send(data)
+        except OSError:
+            return False
+        return True
+
+    def send_to(self, data: bytes, address: Address) -> bool:
+        """Send to ``address``; False when it could not be handed over."""
+        try:
+            self._socket.sendto(data, address)
+        except OSError:
+            return False
+        return True
+
+    def receive(self) -> tuple[bytes, Address] | None:
+        """The next datagram and its sender, or None when there is none now."""
+        while True:
+            try:
+                if self._peer is not None:
+                    return self._socket.recv(RECEIVE_BYTES), self._peer
+                return self._socket.recvfrom(RECEIVE_BYTES)
+            except BlockingIOError:
+                return None
+            except ConnectionRefusedError:
+                self.refused += 1
+            except OSError:
+                return None
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()
+
+
+class UdpPoller:
+    """Waits on UDP sockets with one epoll; the clock is the monotonic wall clock."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._keys: dict[int, int] = {}
+
+    def now_s(self) -> float:
+        """Monotonic time [s]."""
+        return time.monotonic()
+
+    def add(self, transport: DatagramTransport, key: int) -> None:
+        """Watch a transport; ``key`` stands for it in ``wait``."""
+        descriptor = _descriptor(transport)
+        self._epoll.register(descriptor, select.EPOLLIN)
+        self._keys[descriptor] = key
+
+    def remove(self, transport: DatagramTransport) -> None:
+        """Stop watching a transport; harmless when it is not watched."""
+        descriptor = _descriptor(transport)
+        if self._keys.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def wait(self, timeout_s: float) -> Sequence[int]:
+        """Wait at most ``timeout_s`` and return the keys that have a datagram."""
+        keys = self._keys
+        return [keys[fd] for fd, _ in self._epoll.poll(max(0.0, timeout_s), 512)]
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._keys = {}
+        self._epoll.close()
+
+
+def _descriptor(transport: DatagramTransport) -> int:
+    if not isinstance(transport, UdpTransport):
+        raise TypeError(f"A UDP poller cannot watch a {type(transport).__name__}.")
+    return transport.fileno()
+
+
+class UdpNetwork:
+    """The real network."""
+
+    def bind(self, host: str, port: int, *, peer: Address | None = None) -> UdpTransport:
+        """Bind exclusively; with ``peer`` nobody else is heard."""
+        return UdpTransport(host, port, peer=peer)
+
+    def poller(self) -> Poller:
+        """A new poller."""
+        return UdpPoller()
