@@ -1,0 +1,246 @@
+"""One vehicle's exchange with a simulator: exactly one step per frame on a lossy wire. Pure.
+
+A frame is sent with a new ``frame_count`` and repeated, *with the same count*, until a record
+arrives: the plugin steps once per new count and only re-sends on a repeated one. Time is read
+from the records, so nothing that is doubled, late or out of order can move it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from pico_gz.adapters.gazebo_clock import ACCEPTED, Verdict, WireClock
+from pico_gz.adapters.gazebo_stats import WireStats
+from pico_gz.codecs.ardupilot_servo import FRAME_COUNT_MODULUS, ServoTemplate
+from pico_gz.codecs.ardupilot_state import StateRecord, decode_state
+from pico_gz.codecs.pico_json import decode_sensors, encode_actuators
+from pico_gz.errors import DecodeError
+from pico_gz.messages import SensorData
+from pico_gz.units import US_PER_S, us_from_seconds
+
+MIN_RETRY_S = 0.002
+MAX_RETRY_S = 0.010
+STALLED_RETRY_S = 0.050
+STALLED_AFTER_S = 0.1
+
+
+MAX_PATIENCE = STALLED_RETRY_S / MAX_RETRY_S
+
+
+class RetryTimer:
+    """When to repeat a frame: four times the usual round trip, within limits.
+
+    A record that comes twice shows that a repeat was not needed: a simulator that is slow, not
+    deaf, is asked less often.
+    """
+
+    __slots__ = ("_first_s", "_next_s", "_patience", "_rtt_s", "_sends")
+
+    def __init__(self) -> None:
+        self._rtt_s = MAX_RETRY_S / 4
+        self._patience = 1.0
+        self._first_s = 0.0
+        self._next_s = 0.0
+        self._sends = 0
+
+    def start(self, now_s: float) -> None:
+        """A frame was sent for the first time."""
+        self._first_s = now_s
+        self._next_s = now_s + self._interval_s(now_s)
+        self._sends = 1
+
+    def repeat(self, now_s: float) -> None:
+        """A frame was repeated."""
+        self._sends += 1
+        self._next_s = now_s + self._interval_s(now_s)
+
+    def stop(self, now_s: float, asked_s: float) -> None:
+        """The answer came.
+
+        In lockstep nobody is answered before the last of the fleet was heard, so the round
+        trip counts from ``asked_s``, when the last packet of anybody was sent. That may be a
+        repeat that was not needed, and the time too short: then records come twice.
+        """
+        self._rtt_s += 0.125 * (now_s - max(asked_s, self._first_s) - self._rtt_s)
+        if self._sends == 1:
+            self._patience = max(1.0, 0.98 * self._patience)
+
+    def note_duplicate(self) -> None:
+        """A record came twice."""
+        self._patience = min(MAX_PATIENCE, 1.25 * self._patience)
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether it is time to repeat."""
+        return now_s >= self._next_s
+
+    def waited_s(self, now_s: float) -> float:
+        """How long the answer has been waited for."""
+        return now_s - self._first_s
+
+    def _interval_s(self, now_s: float) -> float:
+        if now_s - self._first_s > STALLED_AFTER_S:
+            return STALLED_RETRY_S
+        return self._patience * min(max(4.0 * self._rtt_s, MIN_RETRY_S), MAX_RETRY_S)
+
+
+class Exchange(ABC):
+    """The client's half of one vehicle's wire; subclasses know the dialect.
+
+    Attributes:
+        waiting: a frame is out and its record is not here yet.
+        clock: time as the records tell it.
+        stats: what happened on this wire.
+        invalid_in_a_row: unreadable datagrams since the last good one.
+    """
+
+    def __init__(self, vehicle_id: int, physics_step_us: int) -> None:
+        self.vehicle_id = vehicle_id
+        self.stats = WireStats()
+        self.clock = WireClock(physics_step_us)
+        self.waiting = False
+        self.invalid_in_a_row = 0
+        self._packet = b""
+        self._timer = RetryTimer()
+
+    @abstractmethod
+    def set_pwm(self, pwm_us: Sequence[int]) -> None:
+        """Set what the next frames carry; a frame that is out is not changed any more."""
+
+    def start(self, now_s: float) -> bytes:
+        """Return the packet of a new frame."""
+        self._packet = self._encode()
+        self.waiting = True
+        self.stats.sent += 1
+        self._timer.start(now_s)
+        return self._packet
+
+    def retry(self, now_s: float) -> bytes | None:
+        """Return the same packet again when its answer is overdue."""
+        if not self.waiting or not self._timer.is_due(now_s):
+            return None
+        self._timer.repeat(now_s)
+        self.stats.retries += 1
+        return self._packet
+
+    def waited_s(self, now_s: float) -> float:
+        """How long the record has been waited for; 0 when none is."""
+        return self._timer.waited_s(now_s) if self.waiting else 0.0
+
+    def feed(self, data: bytes, now_s: float, asked_s: float = 0.0) -> Verdict:
+        """Take a datagram of the simulator; never raises.
+
+        Args:
+            data: what arrived.
+            now_s: when.
+            asked_s: when the last packet of the whole fleet was sent.
+        """
+        if not data:
+            # No IMU sample yet: the step was made, so the next frame needs a new count.
+            self.stats.empty += 1
+            self.waiting = False
+            return Verdict.EMPTY
+        try:
+            verdict = self._take(data, now_s)
+        except DecodeError:
+            self.stats.broken += 1
+            self.invalid_in_a_row += 1
+            return Verdict.BROKEN
+        self.invalid_in_a_row = 0
+        if verdict in ACCEPTED:
+            self.stats.accepted += 1
+            if self.waiting:
+                self.waiting = False
+                self._timer.stop(now_s, asked_s)
+        self._count(verdict)
+        return verdict
+
+    def _count(self, verdict: Verdict) -> None:
+        if verdict is Verdict.DUPLICATE:
+            self.stats.duplicate += 1
+            self._timer.note_duplicate()
+        elif verdict is Verdict.OLD:
+            self.stats.old += 1
+        elif verdict is Verdict.GAP:
+            self.stats.gaps += 1
+        elif verdict is Verdict.RESTART:
+            self.stats.restarts += 1
+
+    @property
+    @abstractmethod
+    def has_record(self) -> bool:
+        """Whether the simulator has spoken."""
+
+    @abstractmethod
+    def _encode(self) -> bytes:
+        """The packet of the next frame."""
+
+    @abstractmethod
+    def _take(self, data: bytes, now_s: float) -> Verdict:
+        """Read a datagram and keep its record if it is newer.
+
+        Raises:
+            DecodeError: it cannot be read.
+        """
+
+
+class ServoExchange(Exchange):
+    """The plugin's dialect: servo packets out, state records in."""
+
+    def __init__(self, vehicle_id: int, physics_step_us: int, *, first_frame: int = 1) -> None:
+        super().__init__(vehicle_id, physics_step_us)
+        self.record: StateRecord | None = None
+        self._frame_count = (first_frame - 1) % FRAME_COUNT_MODULUS
+        self._frame_rate_hz = min(65535, max(1, US_PER_S // physics_step_us))
+        self._template = ServoTemplate(self._frame_rate_hz, (0,) * 16)
+
+    @property
+    def has_record(self) -> bool:
+        """Whether the simulator has spoken."""
+        return self.record is not None
+
+    def set_pwm(self, pwm_us: Sequence[int]) -> None:
+        """Set what the next frames carry; a frame that is out is not changed any more."""
+        self._template = ServoTemplate(self._frame_rate_hz, pwm_us)
+
+    def _encode(self) -> bytes:
+        self._frame_count = (self._frame_count + 1) % FRAME_COUNT_MODULUS
+        return self._template.packet(self._frame_count)
+
+    def _take(self, data: bytes, now_s: float) -> Verdict:
+        record = decode_state(data)
+        verdict = self.clock.judge(us_from_seconds(record.timestamp_s), now_s)
+        if verdict in ACCEPTED:
+            self.record = record
+        return verdict
+
+
+class PicoExchange(Exchange):
+    """The kit's own dialect: JSON both ways."""
+
+    def __init__(self, vehicle_id: int, physics_step_us: int) -> None:
+        super().__init__(vehicle_id, physics_step_us)
+        self.record: SensorData | None = None
+        self._pwm_us: tuple[int, ...] = ()
+
+    def set_pwm(self, pwm_us: Sequence[int]) -> None:
+        """Set what the next frames carry; a frame that is out is not changed any more."""
+        self._pwm_us = tuple(pwm_us)
+
+    @property
+    def has_record(self) -> bool:
+        """Whether the simulator has spoken."""
+        return self.record is not None
+
+    def _encode(self) -> bytes:
+        time_us = max(0, self.clock.wire_us)
+        return encode_actuators(time_us, self.vehicle_id, self._pwm_us)
+
+    def _take(self, data: bytes, now_s: float) -> Verdict:
+        record = decode_sensors(data)
+        if record.vehicle_id != self.vehicle_id:
+            raise DecodeError(f"A record of vehicle {record.vehicle_id}.", field="vehicle_id")
+        verdict = self.clock.judge(record.timestamp_us, now_s)
+        if verdict in ACCEPTED:
+            self.record = record
+        return verdict

@@ -1,0 +1,324 @@
+"""The sockets of a fleet: send to all, then collect all, repeat what is overdue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from pico_gz.adapters.gazebo_clock import Verdict
+from pico_gz.adapters.gazebo_exchange import MIN_RETRY_S, Exchange
+from pico_gz.calm_log import CalmLog
+from pico_gz.transports.base import DatagramTransport, Poller
+
+log = logging.getLogger(__name__)
+
+INVALID_IN_A_ROW = 5
+# How long a step waits for a vehicle that has just been put into the world.
+JOIN_PATIENCE_S = 0.1
+# A wait this long is told, once per stall.
+STALL_S = 0.3
+# In Gazebo a plugin that waits keeps others from answering repeats; after this long those
+# that have finished their step are sent one more frame, which frees the others.
+NUDGE_S = 0.3
+# After a restart the vehicles of one world are at most this far apart.
+RESTART_SPAN_US = 1_000_000
+# Clocks that differ by less belong to one world, whose last record got lost for some.
+SAME_WORLD_US = 20_000
+MAX_DRAINED = 1000
+# How long replies to somebody else's packets may still arrive after a connection.
+SETTLE_S = 0.005
+
+
+class Lane:
+    """One vehicle's exchange with where its packets go.
+
+    Attributes:
+        exchange: the state of the exchange.
+        send: hands a packet to the network.
+        awaited: a step is not finished without its record.
+        joining: it has not spoken yet.
+        patient: while joining, a step waits a moment for it.
+    """
+
+    __slots__ = ("awaited", "exchange", "joining", "patient", "send")
+
+    def __init__(self, exchange: Exchange, send: Callable[[bytes], bool]) -> None:
+        self.exchange = exchange
+        self.send = send
+        self.awaited = True
+        self.joining = True
+        self.patient = True
+
+    def is_behind(self, target_us: int) -> bool:
+        """Whether a step to ``target_us`` has to wait for it."""
+        if self.joining:
+            return self.awaited and self.patient
+        return self.awaited and self.exchange.clock.time_us < target_us
+
+
+class FleetWire:
+    """All lanes of one simulator with one poller."""
+
+    def __init__(self, poller: Poller, name: str) -> None:
+        self._poller = poller
+        self._name = name
+        self._calm = CalmLog(log)
+        self.lanes: dict[int, Lane] = {}
+        # Key of a socket -> how to find the lane of a datagram that arrived there.
+        self._sources: dict[int, tuple[DatagramTransport, Callable[[bytes], Lane | None]]] = {}
+        # Time that a vehicle put into a running world has to catch up with [us].
+        self._target_us = 0
+        self._stalled = False
+        self._asked_s = 0.0
+        self._may_be_late = False
+
+    # --- set-up ---------------------------------------------------------------------------
+
+    def listen(
+        self, key: int, transport: DatagramTransport, lane_of: Callable[[bytes], Lane | None]
+    ) -> None:
+        """Feed the lanes that ``lane_of`` finds with what arrives on ``transport``."""
+        self._sources[key] = (transport, lane_of)
+        self._poller.add(transport, key)
+
+    def close(self) -> None:
+        """Close every socket."""
+        for transport, _ in self._sources.values():
+            self._poller.remove(transport)
+            transport.close()
+        self._sources = {}
+        self.lanes = {}
+        self._poller.close()
+
+    def close_source(self, key: int) -> None:
+        """Close one socket; harmless when it is gone."""
+        source = self._sources.pop(key, None)
+        if source is not None:
+            self._poller.remove(source[0])
+            source[0].close()
+
+    def now_s(self) -> float:
+        """The poller's time [s]."""
+        return self._poller.now_s()
+
+    # --- one step -------------------------------------------------------------------------
+
+    def advance(self, target_us: int, deadline_s: float) -> list[int]:
+        """Exchange frames until every awaited vehicle has reached ``target_us``.
+
+        Returns the vehicles that had not at ``deadline_s``; calling again goes on.
+        """
+        self._target_us = target_us
+        if self._may_be_late:
+            self._drain()
+        now_s = self._poller.now_s()
+        join_deadline_s = now_s + JOIN_PATIENCE_S
+        self._start_frames(self.lanes, now_s)
+        pending = {i for i, lane in self.lanes.items() if lane.is_behind(target_us)}
+        check_s = now_s + MIN_RETRY_S
+        while pending and now_s < deadline_s:
+            touched = self._receive(min(check_s, deadline_s) - now_s)
+            now_s = self._poller.now_s()
+            for vehicle_id in touched:
+                if not self._go_on(vehicle_id, now_s):
+                    pending.discard(vehicle_id)
+            if now_s >= check_s:
+                self._repeat_frames(now_s)
+                check_s = now_s + MIN_RETRY_S / 2
+                if now_s >= join_deadline_s:
+                    pending -= self._lose_patience()
+                self._free_blocked(pending, now_s)
+                self._watch_stall(pending, now_s)
+        self._stalled = self._stalled and bool(pending)
+        return sorted(pending) if pending else []
+
+    def _go_on(self, vehicle_id: int, now_s: float) -> bool:
+        """Send a vehicle's next frame if it needs one; False when its step is finished."""
+        lane = self.lanes[vehicle_id]
+        exchange = lane.exchange
+        if exchange.clock.time_us >= self._target_us and not lane.joining:
+            return False
+        if not exchange.waiting:
+            self._start(lane, now_s)
+        return True
+
+    def _drain(self) -> None:
+        """Take what came after its frame was given up, so that it answers no later frame."""
+        self._may_be_late = False
+        for _ in range(MAX_DRAINED):
+            if not self._receive(0.0):
+                break
+
+    def _free_blocked(self, pending: set[int], now_s: float) -> None:
+        """Send the vehicles that have finished one more frame, so that the world reads on.
+
+        The plugins of one world are served in turn, and each waits for a new frame. When the
+        reply to a later one is lost, the world stands at an earlier one and never sees that
+        the reply is asked for again. The price is one physics step with the old command.
+        """
+        if not any(self.lanes[i].exchange.waited_s(now_s) > NUDGE_S for i in pending):
+            return
+        for vehicle_id, lane in self.lanes.items():
+            if vehicle_id not in pending and not lane.exchange.waiting:
+                self._may_be_late = True
+                lane.exchange.stats.nudges += 1
+                self._start(lane, now_s)
+
+    def _watch_stall(self, pending: set[int], now_s: float) -> None:
+        waits = {i: self.lanes[i].exchange.waited_s(now_s) for i in pending}
+        if self._stalled or not waits or max(waits.values()) < STALL_S:
+            return
+        self._stalled = True
+        for vehicle_id in waits:
+            self.lanes[vehicle_id].exchange.stats.stalls += 1
+        ids = ", ".join(map(str, sorted(waits)))
+        log.warning("%s: vehicle %s waits for the simulator; time stands.", self._name, ids)
+
+    def _lose_patience(self) -> set[int]:
+        late = {i for i, lane in self.lanes.items() if lane.joining}
+        for vehicle_id in late:
+            self.lanes[vehicle_id].patient = False
+        return late
+
+    def handshake(self, deadline_s: float) -> list[int]:
+        """Exchange frames until every vehicle has a record; returns those without one.
+
+        In one world the plugins wait for each other, so those that have answered must go on.
+        """
+        now_s = self._poller.now_s()
+        lanes = self.lanes.values()
+        while any(lane.joining for lane in lanes) and now_s < deadline_s:
+            self._start_round(now_s)
+            now_s = self._finish_round(min(now_s + 2 * MIN_RETRY_S, deadline_s))
+        missing = [i for i, lane in self.lanes.items() if lane.joining]
+        if not missing:
+            # Some are a step ahead, some wait for a lost record: bring all to the same time.
+            self._align()
+            missing = self.advance(1, deadline_s)
+        if not missing:
+            self._settle()
+        return missing
+
+    def _start_round(self, now_s: float) -> None:
+        for lane in self.lanes.values():
+            if not lane.exchange.waiting:
+                self._start(lane, now_s)
+
+    def _start(self, lane: Lane, now_s: float) -> None:
+        self._asked_s = now_s
+        lane.send(lane.exchange.start(now_s))
+
+    def _finish_round(self, until_s: float) -> float:
+        now_s = self._poller.now_s()
+        while now_s < until_s and any(lane.exchange.waiting for lane in self.lanes.values()):
+            self._receive(until_s - now_s)
+            now_s = self._poller.now_s()
+        self._repeat_frames(now_s)
+        return now_s
+
+    def _settle(self) -> None:
+        """Take the newest of what is still under way, then count time from there."""
+        now_s = self._poller.now_s()
+        until_s = now_s + SETTLE_S
+        while now_s < until_s:
+            self._receive(until_s - now_s)
+            now_s = self._poller.now_s()
+        self._align()
+        self._target_us = 0
+
+    def _align(self) -> None:
+        """Count time from the newest record; who has an older one of that world is behind."""
+        clocks = [lane.exchange.clock for lane in self.lanes.values()]
+        newest_us = max((clock.wire_us for clock in clocks), default=0)
+        for clock in clocks:
+            behind_us = newest_us - clock.wire_us
+            clock.time_us = -behind_us if behind_us <= SAME_WORLD_US else 0
+
+    def _start_frames(self, vehicle_ids: Iterable[int], now_s: float) -> None:
+        """Send the next frame of all that need one: those behind, and those nobody waits for."""
+        target_us = self._target_us
+        for vehicle_id in vehicle_ids:
+            lane = self.lanes[vehicle_id]
+            exchange = lane.exchange
+            if not exchange.waiting and exchange.clock.time_us < target_us:
+                self._asked_s = now_s
+                lane.send(exchange.start(now_s))
+
+    def _repeat_frames(self, now_s: float) -> None:
+        for lane in self.lanes.values():
+            packet = lane.exchange.retry(now_s)
+            if packet is not None:
+                self._asked_s = now_s
+                lane.send(packet)
+
+    # --- what arrives ---------------------------------------------------------------------
+
+    def _receive(self, timeout_s: float) -> list[int]:
+        """Wait for datagrams and feed them; returns the vehicles that got one."""
+        keys = self._poller.wait(timeout_s)
+        if not keys:
+            return []
+        now_s = self._poller.now_s()
+        touched = []
+        for key in keys:
+            transport, lane_of = self._sources[key]
+            # One each: if there are more, the poller says so again, and nobody starves.
+            item = transport.receive()
+            lane = lane_of(item[0]) if item is not None else None
+            if item is not None and lane is not None:
+                self._feed(lane, item[0], now_s)
+                touched.append(lane.exchange.vehicle_id)
+        return touched
+
+    def _feed(self, lane: Lane, data: bytes, now_s: float) -> None:
+        exchange = lane.exchange
+        verdict = exchange.feed(data, now_s, self._asked_s)
+        if verdict is Verdict.NEW:
+            if lane.joining:
+                self._join(lane)
+        elif verdict is Verdict.EMPTY:
+            self._may_be_late = True
+        elif verdict is Verdict.BROKEN:
+            self._tell_broken(exchange, data, now_s)
+        elif verdict is Verdict.RESTART:
+            self._note_restart(exchange)
+            self._tell(exchange, "the simulator has started over; its time goes on here.", now_s)
+        elif verdict is Verdict.GAP:
+            jump_s = exchange.clock.last_delta_us / 1e6
+            self._tell(exchange, f"gap: simulation time jumped by {jump_s:.3f} s.", now_s)
+
+    def _join(self, lane: Lane) -> None:
+        """Give the first record of a vehicle the fleet's time."""
+        lane.joining = False
+        for other in self.lanes.values():
+            if other is not lane and not other.joining:
+                offset_us = other.exchange.clock.time_us - other.exchange.clock.wire_us
+                own_us = lane.exchange.clock.wire_us + offset_us
+                # In the same world both count alike; a world of its own starts from here.
+                lane.exchange.clock.time_us = min(own_us, self._target_us)
+                if not 0 <= self._target_us - own_us <= 1_000_000:
+                    lane.exchange.clock.time_us = self._target_us
+                return
+        lane.exchange.clock.time_us = self._target_us
+
+    def _note_restart(self, exchange: Exchange) -> None:
+        """Tell the other vehicles of that world, and keep time with those that know already."""
+        clock = exchange.clock
+        for lane in self.lanes.values():
+            other = lane.exchange.clock
+            if other is clock:
+                continue
+            apart_us = clock.wire_us - other.wire_us
+            if other.epoch == clock.epoch and abs(apart_us) <= SAME_WORLD_US:
+                clock.time_us = other.time_us + apart_us
+            other.expect_restart(clock.wire_us + RESTART_SPAN_US)
+
+    def _tell_broken(self, exchange: Exchange, data: bytes, now_s: float) -> None:
+        what = f"unreadable datagram of {len(data)} bytes dropped."
+        if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
+            what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
+        self._tell(exchange, what, now_s, kind="broken")
+
+    def _tell(self, exchange: Exchange, what: str, now_s: float, kind: str = "") -> None:
+        text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
+        self._calm.warn(f"{kind or what[:12]}{exchange.vehicle_id}", now_s, text)
