@@ -1,0 +1,224 @@
+"""Small drivers that follow a script: a square, a circle, a line, a constant command.
+
+They see what any autopilot sees, their platform, and nothing else: heading comes from gyro and
+compass, distance from GPS speed and wheel encoders. They know neither the rover's size nor its
+top speed; the throttle for the wanted speed is found while driving.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from pico_gz.errors import ConfigError
+from pico_gz.messages import DriveKind
+from pico_gz.state import Stateful
+from pico_gz.units import US_PER_S
+from pico_gz.vehicle.autopilot import AutopilotStatus
+from pico_gz.vehicle.heading_estimate import HeadingEstimate
+from pico_gz.vehicle.helm import Helm
+from pico_gz.vehicle.odometer import Odometer
+from pico_gz.vehicle.platform import SitlPlatform
+from pico_gz.vehicle.script_moves import (
+    Drive,
+    Hold,
+    Move,
+    Moves,
+    Pivot,
+    Stand,
+    parse_script_name,
+    script_moves,
+)
+
+CRUISE_SPEED_MPS = 0.7
+FIRST_THROTTLE = 0.15
+THROTTLE_RANGE = (0.02, 1.0)
+BLIND_THROTTLE = 0.5
+# Relative correction of the throttle per second and per relative error of the speed. Working
+# with ratios makes one number fit a toy (1 m/s flat out) and a car (20 m/s).
+THROTTLE_GAIN_PS = 0.8
+SPEED_SETTLE_S = 0.5
+# The GPS is late by 0.1 s, and the wheels coast: stop this much before the end.
+STOP_LEAD_S = 0.2
+
+STEER_PER_RAD = {DriveKind.SKID: 0.5, DriveKind.ACKERMANN: 1.5}
+STEER_PER_RADPS = 0.06
+PIVOT_RANGE = (0.08, 0.3)
+PIVOT_TOLERANCE_RAD = math.radians(2.5)
+PIVOT_TOLERANCE_RADPS = 0.15
+PIVOT_LIMIT_S = 30.0
+# A leg that takes this much longer than it should will not end any more.
+DRIVE_LIMIT_S = 30.0
+DRIVE_LIMIT_FACTOR = 4.0
+
+
+class ScriptedDriver(Stateful):
+    """An ``Autopilot`` that makes the moves of one script and is done."""
+
+    period_us = 20_000
+
+    _state_fields: ClassVar[tuple[str, ...]] = (
+        "_heading",
+        "_odometer",
+        "_index",
+        "_move_start_us",
+        "_last_tick_us",
+        "_course_rad",
+        "_throttle",
+        "_done",
+        "_message",
+    )
+
+    def __init__(self, script: str, speed_mps: float = CRUISE_SPEED_MPS) -> None:
+        if not 0.0 < speed_mps < math.inf:
+            raise ConfigError(f"A script drives faster than {speed_mps} m/s.")
+        self._name, _ = parse_script_name(script)
+        self._script = script
+        self._speed_mps = speed_mps
+        self._moves: Moves = ()
+        self._platform: SitlPlatform | None = None
+        self._heading = HeadingEstimate()
+        self._odometer = Odometer()
+        self._index = 0
+        self._move_start_us = -1
+        self._last_tick_us = -1
+        self._course_rad = 0.0
+        self._throttle = FIRST_THROTTLE
+        self._done = False
+        self._message = ""
+
+    def start(self, platform: SitlPlatform) -> None:
+        """Claim the outputs, which then give neutral."""
+        self._moves = script_moves(self._script, platform.drive)
+        self._helm = Helm(platform, owner=f"script {self._name}")
+        self._steer_per_rad = STEER_PER_RAD[platform.drive]
+        self._platform = platform
+
+    def tick(self, now_us: int) -> None:
+        """Go on with the present move, or begin the next."""
+        if self._platform is None:
+            raise ConfigError(f"Script {self._name} ticks before it was started.")
+        if self._done:
+            return
+        dt_s = 0.0 if self._last_tick_us < 0 else (now_us - self._last_tick_us) / US_PER_S
+        self._last_tick_us = now_us
+        if self._move_start_us < 0:
+            self._begin(now_us)
+        elapsed_s = (now_us - self._move_start_us) / US_PER_S
+        if self._run(self._platform, self._moves[self._index], elapsed_s, dt_s):
+            self._next(now_us)
+
+    def status(self) -> AutopilotStatus:
+        """What it is doing; ``done`` when all moves are made."""
+        return AutopilotStatus(
+            mode=f"script:{self._name}",
+            armed=not self._done,
+            waypoint=self._index,
+            last_message=self._message,
+            done=self._done,
+        )
+
+    # --- moves ----------------------------------------------------------------------------
+
+    def _run(self, platform: SitlPlatform, move: Move, elapsed_s: float, dt_s: float) -> bool:
+        """One tick of a move; true when it is finished."""
+        if isinstance(move, Hold):
+            self._helm.command(move.first, move.second)
+            return elapsed_s >= move.duration_s
+        driving = self._throttle if isinstance(move, Drive) else 0.0
+        self._odometer.update(platform, driving, dt_s)
+        if isinstance(move, Stand):
+            return self._stand(platform, move, elapsed_s)
+        self._heading.update(platform)
+        if isinstance(move, Pivot):
+            return self._pivot(move, elapsed_s)
+        return self._drive(move, elapsed_s, dt_s)
+
+    def _stand(self, platform: SitlPlatform, move: Stand, elapsed_s: float) -> bool:
+        self._heading.level(platform)
+        if elapsed_s < move.duration_s:
+            return False
+        if not self._heading.source_count:
+            self._finish("gave up: neither gyro nor compass to steer by")
+        return True
+
+    def _pivot(self, move: Pivot, elapsed_s: float) -> bool:
+        error_rad = self._course_rad + move.angle_rad - self._heading.angle_rad
+        rate_radps = self._heading.rate_radps
+        if abs(error_rad) < PIVOT_TOLERANCE_RAD:
+            # The least turn that overcomes a deadband is too much here: let it come to rest.
+            self._helm.stop()
+            return abs(rate_radps) < PIVOT_TOLERANCE_RADPS
+        wanted = self._steer_per_rad * error_rad - STEER_PER_RADPS * rate_radps
+        least, most = PIVOT_RANGE
+        self._helm.steer(0.0, math.copysign(min(most, max(least, abs(wanted))), wanted))
+        return self._is_stuck(elapsed_s, PIVOT_LIMIT_S)
+
+    def _drive(self, move: Drive, elapsed_s: float, dt_s: float) -> bool:
+        self._adapt_throttle(elapsed_s, dt_s)
+        driven_m = self._odometer.distance_m
+        course_rad = self._course_rad + move.curvature_pm * min(driven_m, move.length_m)
+        error_rad = course_rad - self._heading.angle_rad
+        self._helm.steer(self._throttle, self._steer_per_rad * error_rad)
+        if driven_m + STOP_LEAD_S * (self._odometer.speed_mps or 0.0) >= move.length_m:
+            return True
+        expected_s = move.length_m / self._speed_mps
+        return self._is_stuck(elapsed_s, DRIVE_LIMIT_S + DRIVE_LIMIT_FACTOR * expected_s)
+
+    def _adapt_throttle(self, elapsed_s: float, dt_s: float) -> None:
+        speed_mps = self._odometer.speed_mps
+        if speed_mps is None:
+            self._throttle = BLIND_THROTTLE
+        elif elapsed_s > SPEED_SETTLE_S:
+            error = 1.0 - speed_mps / self._speed_mps
+            factor = 1.0 + THROTTLE_GAIN_PS * max(-1.0, error) * dt_s
+            least, most = THROTTLE_RANGE
+            self._throttle = min(most, max(least, self._throttle * factor))
+
+    # --- sequence -------------------------------------------------------------------------
+
+    def _begin(self, now_us: int) -> None:
+        self._move_start_us = now_us
+        self._odometer.begin_leg()
+        self._message = f"move {self._index + 1} of {len(self._moves)}"
+
+    def _next(self, now_us: int) -> None:
+        if self._done:
+            return
+        self._course_rad += turned_rad(self._moves[self._index])
+        self._index += 1
+        if self._index == len(self._moves):
+            self._finish("done")
+            return
+        if isinstance(self._moves[self._index], Pivot):
+            self._helm.stop()
+        self._begin(now_us)
+
+    def _is_stuck(self, elapsed_s: float, limit_s: float) -> bool:
+        if elapsed_s <= limit_s:
+            return False
+        self._finish(f"gave up: {self._message} took longer than {limit_s:.0f} s")
+        return True
+
+    def _finish(self, message: str) -> None:
+        self._helm.stop()
+        self._done = True
+        self._message = message
+
+
+def turned_rad(move: Move) -> float:
+    """By how much a move changes the course [rad]."""
+    if isinstance(move, Pivot):
+        return move.angle_rad
+    return move.length_m * move.curvature_pm if isinstance(move, Drive) else 0.0
+
+
+def make_script(script: str) -> ScriptedDriver:
+    """The driver that a fleet file's ``autopilot = "script:square:5"`` names.
+
+    Raises:
+        ConfigError: no such script, or numbers that make no sense.
+    """
+    for drive in DriveKind:
+        script_moves(script, drive)
+    return ScriptedDriver(script)
