@@ -1,0 +1,267 @@
+"""Where the rover believes it is, from the sensors of its platform alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pico_gz.autopilot.altitude import AltitudeFilter
+from pico_gz.autopilot.angles import atan2, sincos, wrap_pi
+from pico_gz.autopilot.declination import declination_rad
+from pico_gz.autopilot.heading import HeadingFilter
+from pico_gz.autopilot.origin import OriginFinder, usable
+from pico_gz.autopilot.position import PositionFilter
+from pico_gz.autopilot.tilt import TiltFilter
+from pico_gz.autopilot.wheels import WheelOdometry
+from pico_gz.exact import FLOATS
+from pico_gz.frames import LocalFrame
+from pico_gz.messages import CompassData, GpsData
+from pico_gz.state import Stateful, plain
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.platform import SitlPlatform
+
+# Dead reckoning is trusted for so long after the last fix.
+DEAD_RECKONING_US = 12_000_000
+_FRESH_US = 1_000_000
+_IMU_FRESH_US = 200_000
+_COMPASS_PERIOD_US = 40_000
+_ALIGN_SAMPLES = 40
+_PARKED_AFTER_US = 600_000
+_PARKED_MPS = 0.3
+_PARKED_RADPS = 0.12
+_COURSE_MIN_MPS = 0.35
+_COURSE_MAX_RADPS = 0.35
+_HEADING_KNOWN_VAR = 0.25
+_WHEEL_GAIN_PER_S = 1.5
+_ENCODER_GAIN = 0.15
+_MILLIGAUSS = 1e-3
+
+
+class Estimator(Stateful):
+    """Attitude, heading, position, velocity and gyro bias, and how far they can be trusted.
+
+    Attributes:
+        frame: local frame of north and east, ``None`` until the first good GPS fixes.
+        tilt, heading, position, altitude, wheels: the parts that do the work.
+        sin_yaw, cos_yaw: of the heading.
+        turn_rate_radps: right positive, without bias.
+        gps: the newest GPS sample, good or not; ``gps_us`` the time of the last usable one.
+        parked: standing still, as far as it can tell.
+    """
+
+    __slots__ = (
+        "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "frame", "gps",
+        "gps_seen_us", "gps_us", "heading", "imu_us", "mag_gauss", "moving_us", "origin", "params",
+        "parked", "position", "sin_yaw", "standstill_rad", "standstill_s", "tilt",
+        "turn_rate_radps", "wheels",
+    )  # fmt: skip
+    _state_fields = tuple(n for n in __slots__ if n not in ("frame", "gps", "params"))
+
+    def __init__(self, params: Mapping[str, float]) -> None:
+        self.params = params
+        self.tilt = TiltFilter()
+        self.heading = HeadingFilter()
+        self.position = PositionFilter()
+        self.altitude = AltitudeFilter()
+        self.wheels = WheelOdometry(_full_speed_mps(params))
+        self.origin = OriginFinder()
+        self.frame: LocalFrame | None = None
+        self.declination_rad = 0.0
+        self.sin_yaw, self.cos_yaw = 0.0, 1.0
+        self.turn_rate_radps = 0.0
+        self.gps: GpsData | None = None
+        self.gps_us = self.gps_seen_us = self.compass_us = self.imu_us = self.baro_us = -1
+        self.mag_gauss = (0.0, 0.0, 0.0)
+        self.moving_us = 0
+        self.parked = True
+        self.standstill_rad = self.standstill_s = 0.0
+
+    # --- one main loop --------------------------------------------------------------------
+
+    def update(self, platform: SitlPlatform, now_us: int, throttle: float, steering: float) -> None:
+        """Take all new samples; ``throttle`` and ``steering`` are the last outputs, -1..1."""
+        tilt, position = self.tilt, self.position
+        tilt.add(platform.read_imu(), position.speed_mps, self.parked)
+        self.imu_us = tilt.last_us
+        dt = tilt.elapsed_s
+        if dt > 0.0:
+            self._advance(now_us, dt, throttle, steering)
+        compass = platform.read_compass()
+        if compass is not None:
+            self._add_compass(compass, now_us)
+        gps = platform.read_gps()
+        if gps is not None:
+            self._add_gps(gps, now_us)
+        encoders = platform.read_encoders()
+        if encoders is not None and self.params["WENC_TYPE"]:
+            wheels = self.wheels
+            new = wheels.add_encoders(encoders, now_us, self.params["WENC_RADIUS"])
+            if new and not wheels.slipping:
+                position.pull_speed(wheels.encoder_mps, _ENCODER_GAIN)
+        baro = platform.read_barometer()
+        if baro is not None:
+            self.baro_us = now_us
+            self.altitude.add_pressure(baro.pressure_pa, baro.temperature_c)
+
+    def _advance(self, now_us: int, dt: float, throttle: float, steering: float) -> None:
+        tilt, heading, position, wheels = self.tilt, self.heading, self.position, self.wheels
+        heading.turn(tilt.turn_rad, dt)
+        self.turn_rate_radps = rate = tilt.turn_rad / dt - heading.bias_radps
+        self.sin_yaw, self.cos_yaw = sincos(heading.yaw_rad)
+        wheels.command(throttle, dt)
+        self._note_parking(now_us, throttle, steering, rate)
+        if self.parked:
+            position.stand(dt, tilt.forward_dv_mps)
+            self._learn_standstill(tilt.turn_rad, dt)
+        elif now_us - self.gps_us > _FRESH_US:
+            position.pull_speed(wheels.speed_mps(now_us), _WHEEL_GAIN_PER_S * dt)
+        position.advance(
+            now_us, dt, tilt.forward_dv_mps, heading.yaw_rad, rate, self.sin_yaw, self.cos_yaw
+        )
+
+    def _note_parking(self, now_us: int, throttle: float, steering: float, rate: float) -> None:
+        driven = abs(throttle) > 0.01 or abs(steering) > 0.01
+        rolling = abs(self.position.speed_mps) > _PARKED_MPS and self.position.accepted_us >= 0
+        if driven or rolling or abs(rate) > _PARKED_RADPS:
+            self.moving_us = now_us
+        self.parked = now_us - self.moving_us >= _PARKED_AFTER_US or self.moving_us == 0
+
+    def _learn_standstill(self, turn_rad: float, dt: float) -> None:
+        self.standstill_rad += turn_rad
+        self.standstill_s += dt
+        if self.standstill_s >= 0.1:
+            self.heading.fuse_standstill(self.standstill_rad / self.standstill_s)
+            self.standstill_rad = self.standstill_s = 0.0
+
+    def _add_compass(self, compass: CompassData, now_us: int) -> None:
+        if now_us - self.compass_us < _COMPASS_PERIOD_US and self.compass_us >= 0:
+            return
+        params = self.params
+        self.compass_us = now_us
+        self.mag_gauss = (x, y, z) = compass.mag_gauss
+        if not params["COMPASS_USE"] or self.tilt.samples < _ALIGN_SAMPLES:
+            return
+        x += params["COMPASS_OFS_X"] * _MILLIGAUSS
+        y += params["COMPASS_OFS_Y"] * _MILLIGAUSS
+        z += params["COMPASS_OFS_Z"] * _MILLIGAUSS
+        ahead, right = self.tilt.level_components(x, y, z)
+        self.heading.fuse_compass(atan2(-right, ahead) + self.declination_rad)
+
+    def _add_gps(self, fix: GpsData, now_us: int) -> None:
+        self.gps, self.gps_seen_us = fix, now_us
+        if not usable(fix):
+            self.origin.restart()
+            return
+        self.gps_us = now_us
+        frame = self.frame
+        if frame is None:
+            if self.origin.add(fix):
+                self._set_frame()
+                self.position.place(0.0, 0.0, now_us)
+            return
+        if not self.position.history:
+            return
+        north_m, east_m, _down = frame.ned_from_geodetic(
+            FLOATS, fix.lat_deg, fix.lon_deg, fix.alt_m
+        )
+        then = self.position.recall(now_us - int(self.params["GPS_DELAY_MS"]) * 1000)
+        self.altitude.add_gps(fix.alt_m)
+        self.position.fuse_fix(now_us, then, north_m, east_m)
+        velocity_n, velocity_e, _ = fix.velocity_ned_mps
+        along = self.position.fuse_velocity(then, velocity_n, velocity_e)
+        if not self.parked:
+            self.wheels.learn(along)
+            self._add_course(velocity_n, velocity_e, then[4], then[5])
+
+    def _add_course(self, north_mps: float, east_mps: float, yaw: float, rate: float) -> None:
+        """Driving fast and straight enough, the course over ground is the heading."""
+        speed_sq = north_mps * north_mps + east_mps * east_mps
+        if speed_sq < _COURSE_MIN_MPS * _COURSE_MIN_MPS or abs(rate) > _COURSE_MAX_RADPS:
+            return
+        sin_then, cos_then = sincos(yaw)
+        # Backwards, the course points where the stern does. A known heading tells which it is,
+        # else what was commanded; braking is commanded backwards while still rolling forwards.
+        if self.heading.aligned and self.heading.p_yy < _HEADING_KNOWN_VAR:
+            backwards = north_mps * cos_then + east_mps * sin_then < 0.0
+        else:
+            backwards = self.wheels.model_mps < 0.0
+        sign = -1.0 if backwards else 1.0
+        course = atan2(sign * east_mps, sign * north_mps)
+        sigma = 0.1 / FLOATS.sqrt(speed_sq) + 0.05
+        self.heading.fuse_course(wrap_pi(course - yaw), sigma, course)
+
+    def _set_frame(self) -> None:
+        origin = self.origin
+        self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m)
+        self.altitude.set_reference(origin.alt_m)
+        if self.params["COMPASS_AUTODEC"]:
+            declination = declination_rad(origin.lat_deg, origin.lon_deg)
+        else:
+            declination = self.params["COMPASS_DEC"]
+        self.heading.shift(declination - self.declination_rad)
+        self.declination_rad = declination
+
+    # --- trust ----------------------------------------------------------------------------
+
+    def imu_healthy(self, now_us: int) -> bool:
+        """Whether accelerometer and gyro deliver."""
+        return self.imu_us >= 0 and now_us - self.imu_us <= _IMU_FRESH_US
+
+    def gps_healthy(self, now_us: int) -> bool:
+        """Whether usable fixes come in and are believed."""
+        return self.gps_us >= 0 and now_us - self.gps_us <= _FRESH_US
+
+    def gps_silent(self, now_us: int) -> bool:
+        """Whether the receiver itself says nothing, not even that it has no fix."""
+        return self.gps_seen_us < 0 or now_us - self.gps_seen_us > _FRESH_US
+
+    def compass_healthy(self, now_us: int) -> bool:
+        """Whether the compass delivers and agrees."""
+        return (
+            self.compass_us >= 0
+            and now_us - self.compass_us <= _FRESH_US
+            and self.heading.compass_ratio < 1.0
+        )
+
+    def baro_healthy(self, now_us: int) -> bool:
+        """Whether the barometer delivers."""
+        return self.baro_us >= 0 and now_us - self.baro_us <= _FRESH_US
+
+    def attitude_valid(self, now_us: int) -> bool:
+        """Whether there is an attitude with a heading."""
+        return self.heading.aligned and self.imu_healthy(now_us)
+
+    def position_valid(self, now_us: int) -> bool:
+        """Whether the position may be navigated with."""
+        accepted_us = self.position.accepted_us
+        # Asked in every main loop, so without calls.
+        return (
+            accepted_us >= 0
+            and now_us - accepted_us <= DEAD_RECKONING_US
+            and self.heading.aligned
+            and now_us - self.imu_us <= _IMU_FRESH_US
+        )
+
+    # --- snapshots ------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {**super().save_state(), "gps": plain(self.gps), "framed": self.frame is not None}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave."""
+        super().load_state(state)
+        self.gps = msgspec.convert(state["gps"], GpsData | None)
+        origin = self.origin
+        self.frame = (
+            LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if state["framed"] else None
+        )
+
+
+def _full_speed_mps(params: Mapping[str, float]) -> float:
+    """The speed at full throttle, as far as cruise speed and throttle tell."""
+    throttle = params["CRUISE_THROTTLE"]
+    return params["CRUISE_SPEED"] * 100.0 / throttle if throttle > 0.0 else params["CRUISE_SPEED"]

@@ -1,0 +1,139 @@
+"""The parameters of one vehicle: what holds now, and who may change it to what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from pico_gz.autopilot.api import ParamInfo, ParamType
+from pico_gz.autopilot.parameter_table import PARAMETERS, READ_ONLY, ParamSpec
+from pico_gz.errors import ConfigError, did_you_mean
+
+_NAMES = tuple(PARAMETERS)
+_INDEX = {name: index for index, name in enumerate(_NAMES)}
+
+SIM_PREFIX = "SIM_"
+
+
+def allowed(spec: ParamSpec, value: float) -> bool:
+    """Whether ``value`` is in range and of the right type (whole, unless it is a float)."""
+    if not isfinite(value) or not spec.low <= value <= spec.high:
+        return False
+    return spec.type is ParamType.REAL32 or value == int(value)
+
+
+class ParamStore:
+    """Named numbers with a table of what they may be.
+
+    ``values`` is read directly in the control loop, so that a change counts at once. ``base``
+    are the values of this vehicle before anybody changed one: defaults, preset, fleet file.
+    """
+
+    __slots__ = ("_changed", "_dirty", "_sim_changed", "base", "values")
+
+    def __init__(self, overrides: Mapping[str, float] | None = None) -> None:
+        self.base: dict[str, float] = {name: spec.default for name, spec in PARAMETERS.items()}
+        for name, value in (overrides or {}).items():
+            spec = PARAMETERS.get(name)
+            if spec is None:
+                raise ConfigError(
+                    f"There is no parameter {name!r}.", hint=did_you_mean(name, PARAMETERS)
+                )
+            if not allowed(spec, value):
+                raise ConfigError(
+                    f"Parameter {name} cannot be {value}.",
+                    hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}.",
+                )
+            self.base[name] = float(value)
+        self.values: dict[str, float] = dict(self.base)
+        self._changed: dict[str, None] = {}
+        # What a parameter file sets is a change to the simulator, which has defaults of its own.
+        self._sim_changed = {n: None for n in overrides or {} if n.startswith(SIM_PREFIX)}
+        self._dirty = False
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def info(self, name: str) -> ParamInfo | None:
+        """One parameter by name, ``None`` when there is none."""
+        index = _INDEX.get(name)
+        return None if index is None else self._info(index)
+
+    def info_at(self, index: int) -> ParamInfo | None:
+        """One parameter by index 0..count-1, ``None`` outside."""
+        return self._info(index) if 0 <= index < len(_NAMES) else None
+
+    def set(self, name: str, value: float) -> bool:
+        """Change one; refused are values out of range or of the wrong type, and read-only ones."""
+        spec = PARAMETERS.get(name)
+        if spec is None or not allowed(spec, value):
+            return False
+        if name in READ_ONLY and value != self.values[name]:
+            return False
+        # What was set is reported even if it did not change: the sender waits for the echo.
+        self._note_set(name)
+        if self.values[name] != value:
+            self.values[name] = float(value)
+            self._dirty = True
+        return True
+
+    def _note_set(self, name: str) -> None:
+        self._changed[name] = None
+        if name.startswith(SIM_PREFIX):
+            self._sim_changed[name] = None
+
+    def note(self, name: str, value: float) -> None:
+        """Change one that only reports (MIS_TOTAL): told to the ground, not kept in a file."""
+        if self.values[name] != value:
+            self.values[name] = self.base[name] = float(value)
+            self._changed[name] = None
+
+    def reset(self) -> None:
+        """Go back to the values of before any change."""
+        for name, value in self.base.items():
+            if self.values[name] != value:
+                self.values[name] = value
+                self._note_set(name)
+                self._dirty = True
+
+    def changed_from_base(self) -> dict[str, float]:
+        """What a parameter file has to keep."""
+        return {name: v for name, v in self.values.items() if v != self.base[name]}
+
+    def take_dirty(self) -> bool:
+        """Whether anything changed since the last call."""
+        dirty, self._dirty = self._dirty, False
+        return dirty
+
+    def drain_changes(self) -> list[ParamInfo]:
+        """Take what was set since the last call, in that order."""
+        if not self._changed:
+            return []
+        names = list(self._changed)
+        self._changed.clear()
+        return [self._info(_INDEX[name]) for name in names]
+
+    def drain_sim_changes(self) -> dict[str, float]:
+        """Take the ``SIM_*`` parameters set since the last call: they belong to the simulator."""
+        if not self._sim_changed:
+            return {}
+        names, self._sim_changed = self._sim_changed, {}
+        return {name: self.values[name] for name in names}
+
+    def save_state(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"values": dict(self.values), "base": dict(self.base), "dirty": self._dirty}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; parameters it does not name keep their value."""
+        for name, value in state["values"].items():
+            if name in self.values:
+                self.values[name] = float(value)
+                self.base[name] = float(state["base"][name])
+        self._dirty = bool(state["dirty"])
+        self._changed.clear()
+
+    def _info(self, index: int) -> ParamInfo:
+        name = _NAMES[index]
+        return ParamInfo(name, self.values[name], PARAMETERS[name].type, index)

@@ -1,0 +1,166 @@
+"""Which way is down, and how fast the rover turns about it, from gyro and accelerometer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+from pico_gz.messages import ImuData
+from pico_gz.state import Stateful
+from pico_gz.units import GRAVITY_MPS2
+
+# Down follows the accelerometer with these time constants; slow while driving, because every
+# acceleration and vibration looks like a tilt.
+_TAU_PARKED_S = 1.0
+_TAU_DRIVING_S = 8.0
+# An acceleration of this size halves the trust in the accelerometer [m/s^2].
+_TRUST_MPS2 = 0.3
+_LOWPASS_S = 0.2
+# A standing tilt correction is a gyro bias: integral over proportional gain [1/s].
+_BIAS_RATE = 1.0 / 32.0
+_BIAS_PARKED_S = 5.0
+_MAX_GAP_S = 0.1
+
+
+class TiltFilter(Stateful):
+    """Complementary filter for the direction of down in the body frame FRD.
+
+    A unit vector instead of roll and pitch needs no trigonometry and knows no gimbal lock.
+    After each main loop's samples, ``turn_rad`` and ``forward_dv_mps`` hold the heading change
+    and the change of forward speed over them.
+
+    Attributes:
+        down: unit vector to the centre of the earth, body frame.
+        turn_rad: heading change by the raw gyro [rad].
+        forward_dv_mps: integrated forward acceleration without gravity [m/s].
+        elapsed_s: the time both cover [s].
+        accel_mss: and ``gyro_rads``: the newest sample.
+        vibration_mps2: mean deviation of the accelerometer, per axis.
+    """
+
+    __slots__ = _state_fields = (
+        "accel_mss",
+        "bias_x_radps",
+        "bias_y_radps",
+        "down_x",
+        "down_y",
+        "down_z",
+        "elapsed_s",
+        "forward_dv_mps",
+        "forward_lowpass_mps2",
+        "gyro_rads",
+        "last_us",
+        "samples",
+        "turn_rad",
+        "vibration_mps2",
+    )
+
+    def __init__(self) -> None:
+        self.down_x = 0.0
+        self.down_y = 0.0
+        self.down_z = 1.0
+        self.bias_x_radps = 0.0
+        self.bias_y_radps = 0.0
+        self.turn_rad = 0.0
+        self.forward_dv_mps = 0.0
+        self.forward_lowpass_mps2 = 0.0
+        self.elapsed_s = 0.0
+        self.last_us = -1
+        self.samples = 0
+        self.accel_mss = (0.0, 0.0, -GRAVITY_MPS2)
+        self.gyro_rads = (0.0, 0.0, 0.0)
+        self.vibration_mps2 = (0.0, 0.0, 0.0)
+
+    def add(self, samples: Sequence[tuple[int, ImuData]], speed_mps: float, parked: bool) -> None:
+        """Take the samples of one main loop, oldest first.
+
+        Args:
+            samples: times [us] and readings.
+            speed_mps: forward speed, which tells how much of them is centripetal.
+            parked: the rover stands, so whatever the gyro shows is bias.
+        """
+        self.turn_rad = self.forward_dv_mps = self.elapsed_s = 0.0
+        if not samples:
+            return
+        last_us = self.last_us
+        # One loop over local names: this runs for every sample of every vehicle.
+        x, y, z = self.down_x, self.down_y, self.down_z
+        bias_x, bias_y = self.bias_x_radps, self.bias_y_radps
+        low = self.forward_lowpass_mps2
+        tau = _TAU_PARKED_S if parked else _TAU_DRIVING_S
+        turn = speed_change = elapsed = 0.0
+        for time_us, imu in samples:
+            ax, ay, az = imu.accel_mss
+            gx, gy, gz = imu.gyro_rads
+            if last_us < 0:
+                x, y, z = _level(ax, ay, az)
+                last_us = time_us
+                continue
+            dt = (time_us - last_us) * 1e-6
+            last_us = time_us
+            if dt > _MAX_GAP_S:
+                dt = _MAX_GAP_S
+            self.samples += 1
+            if parked:
+                # A plain mean at first, then a slow filter.
+                gain = max(dt / _BIAS_PARKED_S, 1.0 / self.samples)
+                bias_x += gain * (gx - bias_x)
+                bias_y += gain * (gy - bias_y)
+            gx -= bias_x
+            gy -= bias_y
+            # Down stays where it is, so in the body it turns against the gyro.
+            nx = x + (y * gz - z * gy) * dt
+            ny = y + (z * gx - x * gz) * dt
+            nz = z + (x * gy - y * gx) * dt
+            forward = ax + GRAVITY_MPS2 * nx
+            low += (forward - low) * dt / (_LOWPASS_S + dt)
+            ratio = low / _TRUST_MPS2
+            gain = dt / (tau * (1.0 + ratio * ratio)) / GRAVITY_MPS2
+            step_x = gain * forward
+            step_y = gain * (ay - speed_mps * gz + GRAVITY_MPS2 * ny)
+            nx -= step_x
+            ny -= step_y
+            nz -= gain * (az + GRAVITY_MPS2 * nz)
+            bias_x += _BIAS_RATE * step_y
+            bias_y -= _BIAS_RATE * step_x
+            scale = 1.0 / sqrt(nx * nx + ny * ny + nz * nz)
+            x, y, z = nx * scale, ny * scale, nz * scale
+            turn += (gy * y + gz * z) / (y * y + z * z) * dt
+            speed_change += forward * dt
+            elapsed += dt
+        self.last_us = last_us
+        self.down_x, self.down_y, self.down_z = x, y, z
+        self.bias_x_radps, self.bias_y_radps = bias_x, bias_y
+        self.forward_lowpass_mps2 = low
+        self.turn_rad, self.forward_dv_mps, self.elapsed_s = turn, speed_change, elapsed
+        newest = samples[-1][1]
+        self.accel_mss, self.gyro_rads = newest.accel_mss, newest.gyro_rads
+
+    def level_components(self, x: float, y: float, z: float) -> tuple[float, float]:
+        """Turn a body vector into (along the heading, to its right) in the horizontal plane."""
+        dy, dz = self.down_y, self.down_z
+        cos_pitch = sqrt(dy * dy + dz * dz)
+        sin_roll, cos_roll = dy / cos_pitch, dz / cos_pitch
+        ahead = x * cos_pitch - (y * sin_roll + z * cos_roll) * self.down_x
+        return ahead, y * cos_roll - z * sin_roll
+
+    def note_vibration(self) -> None:
+        """Update the vibration figures from the newest sample; a few times a second is enough."""
+        x, y, z = self.accel_mss
+        vx, vy, vz = self.vibration_mps2
+        g = GRAVITY_MPS2
+        ex = x + g * self.down_x - self.forward_lowpass_mps2
+        ey, ez = y + g * self.down_y, z + g * self.down_z
+        self.vibration_mps2 = (
+            vx + 0.1 * (abs(ex) - vx),
+            vy + 0.1 * (abs(ey) - vy),
+            vz + 0.1 * (abs(ez) - vz),
+        )
+
+
+def _level(ax: float, ay: float, az: float) -> tuple[float, float, float]:
+    """Take the first sample's specific force as the opposite of down."""
+    length = sqrt(ax * ax + ay * ay + az * az)
+    if length <= 1.0:
+        return 0.0, 0.0, 1.0
+    return -ax / length, -ay / length, -az / length
