@@ -1,0 +1,264 @@
+"""The mission service: upload, download, clear, for missions, fences and rally points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pico_gz.autopilot.api import MissionItem, MissionResult, MissionType, Result
+from pico_gz.mavlink.channel import Channel
+from pico_gz.mavlink.codec import Message, mav
+from pico_gz.mavlink.context import Context, Handler
+from pico_gz.mavlink.mission_items import item_from_message, item_to_message
+
+MAX_ITEMS = 1000
+_RETRY_US = 1_000_000
+_TRIES = 5
+_ALL_TYPES = 255
+_GUIDED_ITEM = 2
+
+
+@dataclass(slots=True, eq=False)
+class _Upload:
+    """An upload under way: items ``first..last`` of a list that keeps ``before`` and ``after``."""
+
+    channel: Channel
+    requester: tuple[int, int]
+    kind: MissionType
+    first: int
+    last: int
+    before: tuple[MissionItem, ...]
+    after: tuple[MissionItem, ...]
+    items: list[MissionItem] = field(default_factory=list)
+    tries: int = 0
+
+    @property
+    def expected(self) -> int:
+        """Return the number of the item that is wanted next."""
+        return self.first + len(self.items)
+
+
+class MissionService:
+    """Item lists of one vehicle; any number of readers, one writer at a time."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._upload: _Upload | None = None
+
+    def handlers(self) -> dict[int, Handler]:
+        """Return what this service answers."""
+        return {
+            mav.MAVLINK_MSG_ID_MISSION_COUNT: self._on_count,
+            mav.MAVLINK_MSG_ID_MISSION_WRITE_PARTIAL_LIST: self._on_partial,
+            mav.MAVLINK_MSG_ID_MISSION_ITEM: self._on_item,
+            mav.MAVLINK_MSG_ID_MISSION_ITEM_INT: self._on_item,
+            mav.MAVLINK_MSG_ID_MISSION_REQUEST_LIST: self._on_request_list,
+            mav.MAVLINK_MSG_ID_MISSION_REQUEST: self._on_request,
+            mav.MAVLINK_MSG_ID_MISSION_REQUEST_INT: self._on_request,
+            mav.MAVLINK_MSG_ID_MISSION_ACK: self._on_ack,
+            mav.MAVLINK_MSG_ID_MISSION_CLEAR_ALL: self._on_clear,
+            mav.MAVLINK_MSG_ID_MISSION_SET_CURRENT: self._on_set_current,
+        }
+
+    def forget(self, channel: Channel) -> None:
+        """Drop the upload of a receiver that is gone; the old list stays."""
+        if self._upload is not None and self._upload.channel is channel:
+            self._upload = None
+
+    # --- upload ---------------------------------------------------------------------------
+
+    def _on_count(self, message: Message, channel: Channel) -> None:
+        kind = self._writable_kind(message, channel)
+        if kind is None:
+            return
+        if message.count > MAX_ITEMS:
+            self._ack(channel, message, MissionResult.NO_SPACE)
+        elif message.count == 0:
+            self._upload = None
+            self._ack(channel, message, self._context.vehicle.clear_items(kind))
+            self._context.vehicle_changed()
+        else:
+            self._begin(message, channel, kind, (0, message.count - 1), ((), ()))
+
+    def _on_partial(self, message: Message, channel: Channel) -> None:
+        kind = self._writable_kind(message, channel)
+        if kind is None:
+            return
+        items = tuple(self._context.vehicle.items(kind))
+        first, last = message.start_index, message.end_index
+        if not 0 <= first <= last < len(items):
+            self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
+            return
+        self._begin(message, channel, kind, (first, last), (items[:first], items[last + 1 :]))
+
+    def _begin(
+        self,
+        message: Message,
+        channel: Channel,
+        kind: MissionType,
+        span: tuple[int, int],
+        around: tuple[tuple[MissionItem, ...], tuple[MissionItem, ...]],
+    ) -> None:
+        upload = _Upload(channel, _sender(message), kind, *span, *around)
+        self._upload = upload
+        self._request(upload)
+
+    def _request(self, upload: _Upload) -> None:
+        """Ask for the next item, and again while it does not come."""
+        system, component = upload.requester
+        # A MAVLink 1 ground station may not know the integer form of the request.
+        build = (
+            mav.MAVLink_mission_request_message
+            if upload.channel.peer.v1
+            else mav.MAVLink_mission_request_int_message
+        )
+        message = build(system, component, upload.expected, int(upload.kind))
+        self._context.reply(upload.channel, message)
+        upload.tries += 1
+        expected = upload.expected
+        due_us = self._context.schedule.wall_us + _RETRY_US
+        self._context.schedule.at_wall(due_us, lambda: self._retry(upload, expected))
+
+    def _retry(self, upload: _Upload, expected: int) -> None:
+        if upload is not self._upload or upload.expected != expected:
+            return
+        if upload.tries >= _TRIES:
+            self._finish(upload, MissionResult.CANCELLED)
+        else:
+            self._request(upload)
+
+    def _on_item(self, message: Message, channel: Channel) -> None:
+        if message.current == _GUIDED_ITEM:
+            self._on_guided_item(message, channel)
+            return
+        upload = self._upload
+        if upload is None or upload.channel is not channel:
+            self._ack(channel, message, MissionResult.DENIED if upload else MissionResult.ERROR)
+            return
+        if message.mission_type != upload.kind:
+            self._ack(channel, message, MissionResult.INVALID)
+        elif message.seq < upload.expected and message.seq >= upload.first:
+            return  # a repetition of what we have, after a repeated request
+        elif message.seq != upload.expected:
+            self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
+        else:
+            self._take(upload, item_from_message(message))
+
+    def _take(self, upload: _Upload, item: MissionItem | MissionResult) -> None:
+        if isinstance(item, MissionResult):
+            self._finish(upload, item)
+            return
+        verdict = self._context.vehicle.check_item(upload.kind, item)
+        if verdict is not MissionResult.ACCEPTED:
+            self._finish(upload, verdict)
+            return
+        upload.items.append(item)
+        upload.tries = 0
+        if upload.expected <= upload.last:
+            self._request(upload)
+            return
+        whole_list = (*upload.before, *upload.items, *upload.after)
+        self._finish(upload, self._context.vehicle.replace_items(upload.kind, whole_list))
+
+    def _finish(self, upload: _Upload, result: MissionResult) -> None:
+        self._upload = None
+        system, component = upload.requester
+        self._context.reply(
+            upload.channel,
+            mav.MAVLink_mission_ack_message(system, component, int(result), int(upload.kind)),
+        )
+        self._context.vehicle_changed()
+
+    def _on_guided_item(self, message: Message, channel: Channel) -> None:
+        """Take the old way to say "go there": a lone item with ``current`` 2."""
+        item = item_from_message(message)
+        if isinstance(item, MissionItem):
+            done = self._context.vehicle.guide_to_global(item.lat_e7, item.lon_e7)
+            item = MissionResult.ACCEPTED if done is Result.ACCEPTED else MissionResult.DENIED
+        self._ack(channel, message, item)
+        self._context.vehicle_changed()
+
+    # --- download and the rest --------------------------------------------------------------
+
+    def _on_request_list(self, message: Message, channel: Channel) -> None:
+        kind = _kind_of(message)
+        if kind is None:
+            self._ack(channel, message, MissionResult.UNSUPPORTED)
+            return
+        count = len(self._context.vehicle.items(kind))
+        self._context.reply(
+            channel, mav.MAVLink_mission_count_message(*_sender(message), count, int(kind))
+        )
+
+    def _on_request(self, message: Message, channel: Channel) -> None:
+        kind = _kind_of(message)
+        if kind is None:
+            self._ack(channel, message, MissionResult.UNSUPPORTED)
+            return
+        items = self._context.vehicle.items(kind)
+        if message.seq >= len(items):
+            self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
+            return
+        as_int = message.get_msgId() == mav.MAVLINK_MSG_ID_MISSION_REQUEST_INT
+        item = item_to_message(items[message.seq], kind, _sender(message), as_int=as_int)
+        self._context.reply(channel, item)
+
+    def _on_ack(self, message: Message, channel: Channel) -> None:
+        """End an upload that its own sender cancels; the end of a download needs nothing."""
+        if message.type == MissionResult.CANCELLED:
+            self.forget(channel)
+
+    def _on_clear(self, message: Message, channel: Channel) -> None:
+        if self._is_busy_for(channel):
+            self._ack(channel, message, MissionResult.DENIED)
+            return
+        if message.mission_type == _ALL_TYPES:
+            kinds = list(MissionType)
+        else:
+            kind = _kind_of(message)
+            kinds = [] if kind is None else [kind]
+        result = MissionResult.ACCEPTED if kinds else MissionResult.UNSUPPORTED
+        if kinds:
+            self._upload = None
+        for kind in kinds:
+            result = max(result, self._context.vehicle.clear_items(kind))
+        self._ack(channel, message, result)
+        self._context.vehicle_changed()
+
+    def _on_set_current(self, message: Message, channel: Channel) -> None:
+        """Change the current item; the answer is what holds now, changed or not."""
+        self._context.vehicle.set_current_item(message.seq)
+        self._context.vehicle_changed()
+        current = self._context.packed(mav.MAVLINK_MSG_ID_MISSION_CURRENT)
+        if current is not None:
+            channel.send(current)
+
+    def _writable_kind(self, message: Message, channel: Channel) -> MissionType | None:
+        """Return which list the sender may write now; otherwise refuse and return None."""
+        kind = _kind_of(message)
+        if kind is None:
+            self._ack(channel, message, MissionResult.UNSUPPORTED)
+        elif self._is_busy_for(channel):
+            self._ack(channel, message, MissionResult.DENIED)
+        else:
+            return kind
+        return None
+
+    def _is_busy_for(self, channel: Channel) -> bool:
+        return self._upload is not None and self._upload.channel is not channel
+
+    def _ack(self, channel: Channel, message: Message, result: MissionResult) -> None:
+        self._context.reply(
+            channel,
+            mav.MAVLink_mission_ack_message(*_sender(message), int(result), message.mission_type),
+        )
+
+
+def _sender(message: Message) -> tuple[int, int]:
+    return message.get_srcSystem(), message.get_srcComponent()
+
+
+def _kind_of(message: Message) -> MissionType | None:
+    try:
+        return MissionType(message.mission_type)
+    except ValueError:
+        return None

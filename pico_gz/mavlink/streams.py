@@ -1,0 +1,213 @@
+"""Which messages go to a receiver how often.
+
+Rates come from the ``SR0_*`` parameters and can be changed by the receiver, for itself alone,
+with REQUEST_DATA_STREAM and SET_MESSAGE_INTERVAL. Streams follow simulation time, so that a
+slow run is not flooded with repetitions; a fast run is held to four times the nominal rate
+in wall time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pico_gz.mavlink.codec import mav
+from pico_gz.mavlink.schedule import Schedule
+
+MIN_INTERVAL_US = 20_000
+MAX_SPEED_UP = 4
+OFF = -1
+
+# MAV_DATA_STREAM number -> (parameter, messages), as ArduRover groups them.
+GROUPS: Mapping[int, tuple[str, tuple[int, ...]]] = {
+    mav.MAV_DATA_STREAM_RAW_SENSORS: (
+        "SR0_RAW_SENS",
+        (mav.MAVLINK_MSG_ID_RAW_IMU, mav.MAVLINK_MSG_ID_SCALED_PRESSURE),
+    ),
+    mav.MAV_DATA_STREAM_EXTENDED_STATUS: (
+        "SR0_EXT_STAT",
+        (
+            mav.MAVLINK_MSG_ID_SYS_STATUS,
+            mav.MAVLINK_MSG_ID_GPS_RAW_INT,
+            mav.MAVLINK_MSG_ID_MISSION_CURRENT,
+            mav.MAVLINK_MSG_ID_NAV_CONTROLLER_OUTPUT,
+            mav.MAVLINK_MSG_ID_POSITION_TARGET_GLOBAL_INT,
+            mav.MAVLINK_MSG_ID_MEMINFO,
+            mav.MAVLINK_MSG_ID_FENCE_STATUS,
+        ),
+    ),
+    mav.MAV_DATA_STREAM_RC_CHANNELS: (
+        "SR0_RC_CHAN",
+        (mav.MAVLINK_MSG_ID_RC_CHANNELS, mav.MAVLINK_MSG_ID_SERVO_OUTPUT_RAW),
+    ),
+    mav.MAV_DATA_STREAM_RAW_CONTROLLER: ("SR0_RAW_CTRL", ()),
+    mav.MAV_DATA_STREAM_POSITION: (
+        "SR0_POSITION",
+        (mav.MAVLINK_MSG_ID_GLOBAL_POSITION_INT, mav.MAVLINK_MSG_ID_LOCAL_POSITION_NED),
+    ),
+    mav.MAV_DATA_STREAM_EXTRA1: (
+        "SR0_EXTRA1",
+        (mav.MAVLINK_MSG_ID_ATTITUDE, mav.MAVLINK_MSG_ID_SIMSTATE),
+    ),
+    mav.MAV_DATA_STREAM_EXTRA2: ("SR0_EXTRA2", (mav.MAVLINK_MSG_ID_VFR_HUD,)),
+    mav.MAV_DATA_STREAM_EXTRA3: (
+        "SR0_EXTRA3",
+        (
+            mav.MAVLINK_MSG_ID_SYSTEM_TIME,
+            mav.MAVLINK_MSG_ID_BATTERY_STATUS,
+            mav.MAVLINK_MSG_ID_EKF_STATUS_REPORT,
+            mav.MAVLINK_MSG_ID_VIBRATION,
+        ),
+    ),
+}
+DEFAULT_RATE_HZ = 1.0
+# Never streamed by default, but a receiver may ask for them.
+ON_REQUEST = (
+    mav.MAVLINK_MSG_ID_HOME_POSITION,
+    mav.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN,
+    mav.MAVLINK_MSG_ID_CURRENT_MODE,
+)
+STREAMABLE = frozenset(ON_REQUEST) | {m for _, group in GROUPS.values() for m in group}
+
+RateOf = Callable[[str], float]
+SendMany = Callable[[list[int]], None]
+
+
+def interval_from_rate(rate_hz: float) -> int:
+    """Return the interval [us] of a rate, at least ``MIN_INTERVAL_US``; 0 Hz is ``OFF``."""
+    if not rate_hz > 0.0:
+        return OFF
+    return max(MIN_INTERVAL_US, int(1e6 / rate_hz))
+
+
+class _Slot:
+    """The messages of one interval: they are due together and travel together."""
+
+    __slots__ = ("interval_us", "last_wall_us", "message_ids", "next_sim_us", "retired")
+
+    def __init__(self, interval_us: int, next_sim_us: int) -> None:
+        self.interval_us = interval_us
+        self.next_sim_us = next_sim_us
+        self.last_wall_us: int | None = None
+        self.message_ids: list[int] = []
+        self.retired = False
+
+
+class StreamTable:
+    """The streams of one vehicle to one receiver."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        send: SendMany,
+        rate_of: RateOf,
+        *,
+        phase: float = 0.0,
+        limit_wall: bool = True,
+    ) -> None:
+        """Start with the default rates.
+
+        Args:
+            schedule: where to wait.
+            send: sends these messages now.
+            rate_of: reads a ``SR0_*`` parameter [Hz].
+            phase: 0..1, where in its interval this vehicle sends, so that a fleet does not
+                send all at once.
+            limit_wall: hold a fast run to four times the nominal rate.
+        """
+        self._schedule = schedule
+        self._send = send
+        self._rate_of = rate_of
+        self._phase = phase
+        self._limit_wall = limit_wall
+        self._slots: dict[int, _Slot] = {}
+        self._intervals: dict[int, int] = {}
+        self._closed = False
+        for stream_id in GROUPS:
+            self.reset_group(stream_id)
+
+    def interval(self, msg_id: int) -> int:
+        """Return the interval of a message [us], ``OFF`` when it is not streamed."""
+        return self._intervals.get(msg_id, OFF)
+
+    def default_interval(self, msg_id: int) -> int:
+        """Return the interval that the parameters give a message."""
+        for parameter, message_ids in GROUPS.values():
+            if msg_id in message_ids:
+                return interval_from_rate(self._rate_of(parameter))
+        return OFF
+
+    def set_interval(self, msg_id: int, interval_us: int) -> None:
+        """Stream a message every ``interval_us``; ``OFF`` or any negative number stops it."""
+        interval_us = max(MIN_INTERVAL_US, interval_us) if interval_us >= 0 else OFF
+        old_us = self._intervals.get(msg_id, OFF)
+        if old_us == interval_us or self._closed:
+            return
+        if old_us != OFF:
+            self._leave(msg_id, old_us)
+        self._intervals[msg_id] = interval_us
+        if interval_us != OFF:
+            self._join(msg_id, interval_us)
+
+    def set_group(self, stream_id: int, rate_hz: float) -> bool:
+        """Set a whole group, or all with stream 0; False when there is no such group."""
+        if stream_id == mav.MAV_DATA_STREAM_ALL:
+            for known in GROUPS:
+                self.set_group(known, rate_hz)
+            return True
+        if stream_id not in GROUPS:
+            return False
+        interval_us = interval_from_rate(rate_hz)
+        for msg_id in GROUPS[stream_id][1]:
+            self.set_interval(msg_id, interval_us)
+        return True
+
+    def reset_group(self, stream_id: int) -> None:
+        """Give a group the rate of its parameter."""
+        self.set_group(stream_id, self._rate_of(GROUPS[stream_id][0]))
+
+    def close(self) -> None:
+        """Stop all streams."""
+        self._closed = True
+        for slot in self._slots.values():
+            slot.retired = True
+        self._slots.clear()
+
+    def _join(self, msg_id: int, interval_us: int) -> None:
+        slot = self._slots.get(interval_us)
+        if slot is None:
+            first_us = self._schedule.sim_us + int(self._phase * interval_us)
+            slot = self._slots[interval_us] = _Slot(interval_us, first_us)
+            self._schedule.at_sim(first_us, self._firing(slot))
+        slot.message_ids.append(msg_id)
+        slot.message_ids.sort()
+
+    def _leave(self, msg_id: int, interval_us: int) -> None:
+        slot = self._slots[interval_us]
+        slot.message_ids.remove(msg_id)
+        if not slot.message_ids:
+            slot.retired = True
+            del self._slots[interval_us]
+
+    def _firing(self, slot: _Slot) -> Callable[[], None]:
+        """Return the action that sends a slot and schedules its next turn."""
+        schedule = self._schedule
+
+        def fire() -> None:
+            if slot.retired:
+                return
+            if self._limit_wall and slot.last_wall_us is not None:
+                allowed_us = slot.last_wall_us + slot.interval_us // MAX_SPEED_UP
+                if schedule.wall_us < allowed_us:
+                    schedule.at_wall(allowed_us, fire)
+                    return
+            slot.last_wall_us = schedule.wall_us
+            late_us = schedule.sim_us - slot.next_sim_us
+            # Keep the rhythm; what was missed is skipped. A clock set back starts anew.
+            steps = late_us // slot.interval_us + 1 if late_us >= 0 else 0
+            slot.next_sim_us += steps * slot.interval_us
+            if slot.next_sim_us > schedule.sim_us + slot.interval_us or steps == 0:
+                slot.next_sim_us = schedule.sim_us + slot.interval_us
+            schedule.at_sim(slot.next_sim_us, fire)
+            self._send(slot.message_ids)
+
+        return fire

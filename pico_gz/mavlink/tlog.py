@@ -1,0 +1,86 @@
+"""Telemetry logs: what a ground station would have recorded, one file per vehicle."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from pico_gz.mavlink import codec
+from pico_gz.mavlink.peers import Peer
+
+_log = logging.getLogger(__name__)
+
+_STAMP = struct.Struct(">Q")
+_FLUSH_BYTES = 64 * 1024
+
+
+class TlogWriter(Peer):
+    """Writes frames with their time; a full disk ends the recording, never the run.
+
+    Signatures are stripped and SETUP_SIGNING is left out, because both help to find a key.
+    """
+
+    def __init__(self, path: Path, stamp_us: Callable[[], int]) -> None:
+        """Create the file.
+
+        Args:
+            path: the new file; an old one is replaced.
+            stamp_us: the Unix time to write for a frame [us].
+
+        Raises:
+            OSError: the file cannot be created.
+        """
+        super().__init__(f"tlog {path.name}", near=True, permanent=True, link_id=0)
+        self._path = path
+        self._stamp_us = stamp_us
+        self._buffer = bytearray()
+        self._written_bytes = 0
+        self._file: BinaryIO | None = path.open("wb", buffering=0)
+
+    def write(self, raw: bytes, *, keep: bool = True) -> None:
+        """Record one frame."""
+        if self._file is None or codec.message_id(raw) == codec.SETUP_SIGNING_ID:
+            return
+        # The two lowest bits are a link number in this format.
+        self._buffer += _STAMP.pack(self._stamp_us() & ~3) + codec.without_signature(raw)
+        if len(self._buffer) >= _FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Bring what is recorded to the file."""
+        if self._file is None or not self._buffer:
+            return
+        try:
+            view = memoryview(self._buffer)
+            done = 0
+            while done < len(view):
+                done += self._file.write(view[done:]) or 0
+            view.release()
+            self._written_bytes += len(self._buffer)
+            self._buffer = bytearray()
+        except OSError as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Write the rest and close the file; closing twice is fine."""
+        self.flush()
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+        self.closed = True
+
+    def _give_up(self, error: OSError) -> None:
+        """Leave a file that ends after a whole record, and go on without recording."""
+        _log.error("Recording to %s ends: %s.", self._path, error.strerror)
+        assert self._file is not None
+        try:
+            self._file.truncate(self._written_bytes)
+            self._file.close()
+        except OSError as problem:
+            _log.debug("Closing %s: %s", self._path, problem)
+        self._file = None
+        self._buffer = bytearray()
+        self.closed = True
