@@ -1,0 +1,142 @@
+"""The server's half of one vehicle's wire: who speaks, what is new, what is owed. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from pico_gz.codecs.ardupilot_servo import ServoPacket, decode_servo
+from pico_gz.codecs.channel_maps import BootGuard, commands_from_pwm, neutral_commands
+from pico_gz.errors import DecodeError
+from pico_gz.fdm.vehicle import ExternalVehicle
+from pico_gz.messages import ActuatorCommands
+from pico_gz.transports.base import Address
+
+
+class Arrival(Enum):
+    """What a datagram meant."""
+
+    CONNECTED = "connected"
+    NEW = "new"
+    RESTARTED = "restarted"
+    REPEATED = "repeated"
+    REFUSED = "refused"
+
+
+class FdmStats(msgspec.Struct, gc=False):
+    """What happened on one vehicle's wire since it was opened.
+
+    Attributes:
+        packets: servo packets that carried a new frame.
+        repeated: packets whose frame was known already.
+        missed: frames that never arrived.
+        restarts: times at which the autopilot started over.
+        refused: datagrams that are no servo packet, or not of this connection.
+        replies: records sent, repeats included.
+    """
+
+    packets: int = 0
+    repeated: int = 0
+    missed: int = 0
+    restarts: int = 0
+    refused: int = 0
+    replies: int = 0
+
+
+class FdmConnection:
+    """One vehicle's connection.
+
+    Attributes:
+        peer: where records go; None until the first valid packet.
+        owed: a new frame has arrived and its record has not been sent.
+        last_reply: what a repeated frame is answered with; None before the first record.
+        pwm_us: pulse widths of the newest packet.
+        refusal: why the newest refused datagram was refused.
+    """
+
+    def __init__(self, vehicle: ExternalVehicle) -> None:
+        self.vehicle = vehicle
+        self.stats = FdmStats()
+        self.peer: Address | None = None
+        self.owed = False
+        self.last_reply: bytes | None = None
+        self.pwm_us: tuple[int, ...] = ()
+        self.last_heard_s = 0.0
+        self.refusal: DecodeError | None = None
+        self._frame_count = -1
+        self._guard = BootGuard(vehicle.drive, vehicle.channels)
+        self._live = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether an autopilot speaks here."""
+        return self.peer is not None
+
+    def forget_peer(self) -> None:
+        """The autopilot has fallen silent: its next packet is a new connection."""
+        self.peer = None
+        self.owed = False
+        self._frame_count = -1
+
+    def take(self, data: bytes, sender: Address, now_s: float) -> Arrival:
+        """Take a datagram; what is refused changes nothing."""
+        try:
+            packet = decode_servo(data)
+            arrival = self._classify(packet, sender)
+        except DecodeError as exc:
+            self.stats.refused += 1
+            self.refusal = exc
+            return Arrival.REFUSED
+        self.peer = sender
+        self.last_heard_s = now_s
+        if arrival is Arrival.REPEATED:
+            self.stats.repeated += 1
+            return arrival
+        self._frame_count = packet.frame_count
+        self.pwm_us = packet.pwm_us
+        self.owed = True
+        self.stats.packets += 1
+        # A new autopilot starts in neutral, whatever its first packet says.
+        self._live = arrival is Arrival.NEW and self._guard.is_ready(packet.pwm_us)
+        return arrival
+
+    def _classify(self, packet: ServoPacket, sender: Address) -> Arrival:
+        if self.peer is None:
+            self._guard.reset()
+            return Arrival.CONNECTED
+        moved = sender != self.peer
+        if packet.frame_count < self._frame_count or (moved and packet.frame_count == 0):
+            self.stats.restarts += 1
+            self._guard.reset()
+            return Arrival.RESTARTED
+        if len(packet.pwm_us) != len(self.pwm_us) and not moved:
+            raise DecodeError(
+                f"{len(packet.pwm_us)} channels in a connection of {len(self.pwm_us)}.",
+                field="magic",
+                hint="One autopilot sends magic 18458 (16 channels) or 29569 (32), never both.",
+            )
+        if packet.frame_count == self._frame_count:
+            return Arrival.REPEATED
+        self.stats.missed += packet.frame_count - self._frame_count - 1
+        return Arrival.NEW
+
+    def commands(self, timestamp_us: int) -> ActuatorCommands:
+        """What the newest packet wants; neutral while the autopilot boots."""
+        vehicle = self.vehicle
+        if not self._live:
+            return self.neutral(timestamp_us)
+        return commands_from_pwm(
+            self.pwm_us,
+            vehicle.drive,
+            vehicle.channels,
+            vehicle_id=vehicle.vehicle_id,
+            timestamp_us=timestamp_us,
+        )
+
+    def neutral(self, timestamp_us: int) -> ActuatorCommands:
+        """Commands that make the vehicle stand still."""
+        vehicle = self.vehicle
+        return neutral_commands(
+            vehicle.drive, vehicle_id=vehicle.vehicle_id, timestamp_us=timestamp_us
+        )

@@ -1,0 +1,154 @@
+"""How to start an ArduRover for a vehicle: a line to paste, and its parameter file. Pure."""
+
+from __future__ import annotations
+
+import math
+import shlex
+
+import msgspec
+
+from pico_gz.frames import LocalFrame
+from pico_gz.messages import ChannelMap, DriveKind, VehicleConfig
+from pico_gz.ports import FDM_BASE, FDM_STRIDE
+from pico_gz.rover import RoverSpec
+
+PARAMETER_FILE = "rover.parm"
+
+# SERVOn_FUNCTION: which output does what.
+_THROTTLE_LEFT, _THROTTLE_RIGHT = 73, 74
+_STEERING, _THROTTLE = 26, 70
+
+
+class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in the start-up line of one ArduRover.
+
+    Attributes:
+        vehicle_id: also the MAVLink system id; the instance is one less.
+        fdm_port: where the kit serves the vehicle.
+        home: the fleet's origin, the same for all.
+        gcs_port: UDP port of the ground station.
+        gcs_host: and its host.
+        fdm_host: numeric address of the kit.
+        speedup: how many times faster than real time it may run.
+        program: name or path of the binary.
+        run_dir: folder of its own, for its parameters and logs.
+    """
+
+    vehicle_id: int
+    fdm_port: int
+    home: LocalFrame
+    gcs_port: int
+    gcs_host: str = "127.0.0.1"
+    fdm_host: str = "127.0.0.1"
+    speedup: float = 1.0
+    program: str = "ardurover"
+    run_dir: str = ""
+
+    def command(self) -> list[str]:
+        """The program and its arguments, to be started in the run folder."""
+        instance = self.vehicle_id - 1
+        home = self.home
+        words = [
+            self.program,
+            "--model",
+            f"JSON:{self.fdm_host}",
+            "-I",
+            str(instance),
+            "--sysid",
+            str(self.vehicle_id),
+            "--home",
+            f"{home.lat_deg:.7f},{home.lon_deg:.7f},{home.alt_m:g},0",
+            "--speedup",
+            f"{self.speedup:g}",
+            f"--serial0=udpclient:{self.gcs_host}:{self.gcs_port}",
+            "--defaults",
+            PARAMETER_FILE,
+        ]
+        if self.fdm_port != FDM_BASE + FDM_STRIDE * instance:
+            words[5:5] = ["--sim-port-out", str(self.fdm_port)]
+        return words
+
+    def line(self) -> str:
+        """The line to paste into a terminal."""
+        folder = shlex.quote(self.run_dir or f"rover_{self.vehicle_id}")
+        return f"mkdir -p {folder} && cd {folder} && {shlex.join(self.command())}"
+
+
+def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> dict[str, float]:
+    """Return the ArduRover parameters that fit a rover description."""
+    channels = vehicle.channels if vehicle is not None else spec.channels
+    return {
+        "FRAME_CLASS": 1,
+        **_outputs(spec.drive, channels),
+        **_speeds(spec),
+        "ARMING_CHECK": 1,
+        "AHRS_EKF_TYPE": 3,
+        "EK2_ENABLE": 0,
+        "EK3_ENABLE": 1,
+        "FS_CRASH_CHECK": 0,
+        "FS_THR_ENABLE": 0,
+        "FS_GCS_ENABLE": 0,
+        "RC1_MIN": 1000,
+        "RC1_MAX": 2000,
+        "RC1_TRIM": 1500,
+        "RC3_MIN": 1000,
+        "RC3_MAX": 2000,
+        "RC3_TRIM": 1500,
+        "MODE1": 10,
+        "MODE2": 11,
+        "MODE3": 12,
+        "MODE4": 1,
+        "MODE5": 4,
+        "MODE6": 0,
+    }
+
+
+def parameter_file(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> str:
+    """Return the text of ``rover.parm``."""
+    lines = [f"# ArduRover parameters for the preset {spec.preset}."]
+    lines += [f"{name} {value:g}" for name, value in rover_parameters(spec, vehicle).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _outputs(drive: DriveKind, channels: ChannelMap) -> dict[str, float]:
+    if drive is DriveKind.SKID:
+        functions = {channels.left: _THROTTLE_LEFT, channels.right: _THROTTLE_RIGHT}
+    else:
+        functions = {channels.steering: _STEERING, channels.throttle: _THROTTLE}
+    found: dict[str, float] = {}
+    # ArduRover's own defaults sit on 1 and 3: take them away where they do not belong.
+    for channel in sorted({1, 3} | functions.keys()):
+        found[f"SERVO{channel}_FUNCTION"] = functions.get(channel, 0)
+        found[f"SERVO{channel}_MIN"] = 1000
+        found[f"SERVO{channel}_MAX"] = 2000
+        found[f"SERVO{channel}_TRIM"] = 1500
+    return found
+
+
+def _speeds(spec: RoverSpec) -> dict[str, float]:
+    """Speeds and steering gain: ArduPilot's own for its SITL rovers, else from the rover."""
+    if spec.preset == "ardupilot_skid":
+        cruise, throttle, radius, steering = 3.0, 75.0, 2.0, 0.2
+    elif spec.preset == "ardupilot_car":
+        cruise, throttle, radius, steering = 5.0, 30.0, 3.0, 0.75
+    else:
+        cruise, throttle, radius = round(0.7 * spec.max_speed, 2), 70.0, 2.0
+        steering = round(_steering_per_turn_rate(spec), 3)
+    return {
+        "CRUISE_SPEED": cruise,
+        "CRUISE_THROTTLE": throttle,
+        "WP_SPEED": cruise,
+        "WP_RADIUS": radius,
+        "ATC_STR_RAT_FF": steering,
+        **({"ATC_SPEED_P": 0.1} if spec.preset == "ardupilot_car" else {}),
+    }
+
+
+def _steering_per_turn_rate(spec: RoverSpec) -> float:
+    """Steering output per rad/s: at full spin for skid steer, at 1 m/s for an Ackermann."""
+    if spec.drive is DriveKind.SKID:
+        full_radps = 2.0 * spec.skid_turn_radps or 2.0 * spec.max_speed / spec.effective_track_m
+        return 1.0 / full_radps
+    if spec.turn_circle_m:
+        return 0.5 * spec.turn_circle_m
+    return spec.wheel_base / math.tan(math.radians(spec.max_steer_deg))

@@ -1,0 +1,160 @@
+"""Truth and sensors of one vehicle as a state record for its autopilot. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pico_gz.codecs.ardupilot_state import (
+    MAX_RANGEFINDERS,
+    BatteryRecord,
+    ImuRecord,
+    StateRecord,
+    WindvaneRecord,
+    encode_plain_state,
+    encode_state,
+)
+from pico_gz.errors import EncodeError
+from pico_gz.fdm.vehicle import ArduPilotProfile, ExternalVehicle, Geodetic, ImuSource
+from pico_gz.messages import SensorData, VehicleTruth
+from pico_gz.messages.sensors import Quaternion, Vector3
+from pico_gz.units import GRAVITY_MPS2, US_PER_S
+
+MAX_RC_CHANNELS = 12
+
+
+class RecordWriter:
+    """Writes one vehicle's records; remembers what slow sensors said last.
+
+    Optional keys, once sent, are sent in every record: the autopilot announces each change of
+    the key set, and stale values would be worse than repeated ones.
+    """
+
+    def __init__(
+        self,
+        vehicle: ExternalVehicle,
+        profile: ArduPilotProfile,
+        *,
+        lockstep: bool = True,
+        geodetic: Geodetic | None = None,
+    ) -> None:
+        self._imu_source = vehicle.imu
+        self._geodetic = geodetic if profile is ArduPilotProfile.FROM_4_7 else None
+        # Releases before 4.7 do not know the key; a lockstep server must not send it as true.
+        self._no_lockstep = True if profile is ArduPilotProfile.FROM_4_7 and not lockstep else None
+        self._ranges_m: tuple[float | None, ...] = (None,) * MAX_RANGEFINDERS
+        self._battery: BatteryRecord | None = None
+        self._rc: dict[str, float] | None = None
+        self._windy = False
+
+    def set_rc(self, channels_us: Sequence[int]) -> None:
+        """Send these radio channels from now on, RC1 first [us]."""
+        if len(channels_us) > MAX_RC_CHANNELS:
+            raise EncodeError(f"At most {MAX_RC_CHANNELS} radio channels, not {len(channels_us)}.")
+        self._rc = {f"rc_{i}": float(us) for i, us in enumerate(channels_us, 1)} or None
+
+    def write(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> bytes:
+        """Return the datagram of the state at ``time_us``.
+
+        Raises:
+            EncodeError: the state has a number that is not finite.
+        """
+        if sensors is not None:
+            self._remember(sensors)
+        imu = self._imu(truth, sensors)
+        position = (truth.north_m, truth.east_m, truth.down_m)
+        if self._is_plain and not any(truth.wind_ned_mps):
+            return encode_plain_state(
+                time_us / US_PER_S, imu, position, truth.quat_wxyz, truth.velocity_ned_mps
+            )
+        return self._write_all(truth, imu, position, time_us)
+
+    @property
+    def _is_plain(self) -> bool:
+        return (
+            self._battery is None
+            and self._rc is None
+            and self._geodetic is None
+            and self._no_lockstep is None
+            and not self._windy
+            and self._ranges_m[0] is None
+        )
+
+    def _write_all(
+        self, truth: VehicleTruth, imu: ImuRecord, position_ned_m: Vector3, time_us: int
+    ) -> bytes:
+        ranges = self._ranges_m
+        where = self._where(truth)
+        wind = self._wind(truth)
+        return encode_state(
+            StateRecord(
+                timestamp_s=time_us / US_PER_S,
+                imu=imu,
+                position_ned_m=position_ned_m,
+                quat_wxyz=truth.quat_wxyz,
+                velocity_ned_mps=truth.velocity_ned_mps,
+                latitude_deg=where[0],
+                longitude_deg=where[1],
+                altitude_m=where[2],
+                rng_6=ranges[5],
+                rng_5=ranges[4],
+                rng_4=ranges[3],
+                rng_3=ranges[2],
+                rng_2=ranges[1],
+                rng_1=ranges[0],
+                wind_ned_mps=wind,
+                windvane=None if wind is None else apparent_wind(truth),
+                rc=self._rc,
+                battery=self._battery,
+                no_lockstep=self._no_lockstep,
+            )
+        )
+
+    def _remember(self, sensors: SensorData) -> None:
+        if sensors.rangefinders is not None:
+            fitted = sensors.rangefinders[:MAX_RANGEFINDERS]
+            missing = (None,) * (MAX_RANGEFINDERS - len(fitted))
+            self._ranges_m = tuple(sensor.distance_m for sensor in fitted) + missing
+        if sensors.battery is not None:
+            self._battery = BatteryRecord(sensors.battery.voltage_v, sensors.battery.current_a)
+
+    def _imu(self, truth: VehicleTruth, sensors: SensorData | None) -> ImuRecord:
+        if self._imu_source is ImuSource.SENSOR and sensors is not None and sensors.imu is not None:
+            return ImuRecord(sensors.imu.gyro_rads, sensors.imu.accel_mss)
+        force = specific_force(truth.quat_wxyz, truth.accel_ned_mps2)
+        return ImuRecord(truth.rates_frd_radps, force)
+
+    def _where(self, truth: VehicleTruth) -> tuple[float | None, float | None, float | None]:
+        if self._geodetic is None:
+            return None, None, None
+        return self._geodetic(truth.north_m, truth.east_m, truth.down_m)
+
+    def _wind(self, truth: VehicleTruth) -> Vector3 | None:
+        self._windy = self._windy or any(truth.wind_ned_mps)
+        return truth.wind_ned_mps if self._windy else None
+
+
+def specific_force(quat_wxyz: Quaternion, accel_ned_mps2: Vector3) -> Vector3:
+    """Return what an accelerometer feels, body FRD: ``R^T (a - g)`` [m/s^2]."""
+    w, x, y, z = quat_wxyz
+    north, east, down = accel_ned_mps2
+    down -= GRAVITY_MPS2
+    # v + 2 q x (q x v + w v) with the conjugate quaternion: cheaper than the whole matrix.
+    tx = 2.0 * (z * east - y * down)
+    ty = 2.0 * (x * down - z * north)
+    tz = 2.0 * (y * north - x * east)
+    return (
+        north + w * tx + z * ty - y * tz,
+        east + w * ty + x * tz - z * tx,
+        down + w * tz + y * tx - x * ty,
+    )
+
+
+def apparent_wind(truth: VehicleTruth) -> WindvaneRecord:
+    """Return the wind that a moving vane feels: where it comes from, clockwise from the bow."""
+    w, x, y, z = truth.quat_wxyz
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    north = truth.wind_ned_mps[0] - truth.velocity_ned_mps[0]
+    east = truth.wind_ned_mps[1] - truth.velocity_ned_mps[1]
+    from_rad = (math.atan2(-east, -north) - yaw) % (2.0 * math.pi)
+    return WindvaneRecord(from_rad, math.hypot(north, east))
