@@ -1,0 +1,149 @@
+"""One step of the whole fleet, from sensors to sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from pico_gz.bridge.adapter_phase import AdapterPhase
+from pico_gz.bridge.adapter_slot import AdapterSlot
+from pico_gz.bridge.fleet import Fleet
+from pico_gz.bridge.hooks import HookList
+from pico_gz.bridge.pilot_phase import PilotPhase
+from pico_gz.bridge.stats import RunStats
+from pico_gz.bridge.view import BridgeState, FleetView
+from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
+
+
+class StepCycle:
+    """Sensors to vehicles, commands to adapters, time goes on, the result is published.
+
+    Attributes:
+        time_us: the fleet's simulation time [us].
+        view: what was published last.
+        started_s: wall time at which the step under way began; 0 between steps.
+        before_step: told the time before vehicles are run.
+        after_step: told the view after it is published.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        pilots: PilotPhase,
+        adapters: AdapterPhase,
+        *,
+        clock: Callable[[], float],
+        on_hook_failure: Callable[[str, Exception], None],
+    ) -> None:
+        self._fleet = fleet
+        self._pilots = pilots
+        self._adapters = adapters
+        self._clock = clock
+        self.before_step: HookList[int] = HookList("before a step", on_hook_failure)
+        self.after_step: HookList[FleetView] = HookList("after a step", on_hook_failure)
+        self.stats = RunStats()
+        self.view = FleetView()
+        self.records: Mapping[int, SensorData] = {}
+        self.time_us = 0
+        self.started_s = 0.0
+        self._head_start_s = 0.0  # how long external autopilots have had the next step's records
+
+    def run(
+        self,
+        step_us: int,
+        state: BridgeState,
+        *,
+        lockstep: bool,
+        move_adapters: bool,
+        flat_out: bool = False,
+    ) -> None:
+        """Do one step.
+
+        Args:
+            step_us: how far time goes.
+            state: what the view says of the bridge.
+            lockstep: whether vehicles are waited for.
+            move_adapters: False while they move themselves, free-running.
+            flat_out: the next step follows at once, so external autopilots may begin it.
+        """
+        self.started_s = self._clock()
+        self.before_step(self.time_us)
+        commands = self._run_pilots(lockstep, free_running=not move_adapters)
+        if not move_adapters or self._adapters.advance(step_us, self.time_us):
+            self.time_us += step_us
+            self.stats.sim_us += step_us
+            self._finish(commands, state)
+            handed_s = self._clock()
+            if flat_out and self._pilots.needs_truth:
+                self._pilots.hand_over_early(self.records, self.view.truth, self.time_us)
+                self.after_step(self.view)
+                self._head_start_s = self._clock() - handed_s
+            else:
+                self.after_step(self.view)
+        self.started_s = 0.0
+
+    def go_on_from(
+        self, time_us: int, records: Mapping[int, SensorData], state: BridgeState
+    ) -> None:
+        """Publish a restored moment; it counts as no step."""
+        self.time_us = time_us
+        self.records = records
+        self._publish({}, self._truth(), state)
+
+    def _finish(self, commands: Mapping[int, ActuatorCommands], state: BridgeState) -> None:
+        records: dict[int, SensorData] = {}
+        for slot in self._working():
+            records.update(slot.records())
+        if len(self._adapters.slots) > 1:
+            records = dict(sorted(records.items()))
+        self._count_step(records)
+        self.records = records
+        self._publish(commands, self._truth(), state)
+
+    def _truth(self) -> dict[int, VehicleTruth]:
+        truth: dict[int, VehicleTruth] = {}
+        for slot in self._working():
+            truth.update(slot.truth())
+        return dict(sorted(truth.items())) if len(self._adapters.slots) > 1 else truth
+
+    def _working(self) -> list[AdapterSlot]:
+        return [slot for slot in self._adapters.slots.values() if not slot.failed]
+
+    def _publish(
+        self,
+        commands: Mapping[int, ActuatorCommands],
+        truth: Mapping[int, VehicleTruth],
+        state: BridgeState,
+    ) -> None:
+        self.view = FleetView(
+            time_us=self.time_us,
+            step=self.stats.steps,
+            state=state,
+            truth=MappingProxyType(truth),
+            sensors=MappingProxyType(self.records),
+            commands=MappingProxyType(commands),
+        )
+
+    def publish_state(self, state: BridgeState) -> None:
+        """Publish the last step again with another state of the bridge."""
+        self.view = msgspec.structs.replace(self.view, state=state)
+
+    def _run_pilots(self, lockstep: bool, *, free_running: bool) -> dict[int, ActuatorCommands]:
+        started_s = self._clock()
+        commands = self._pilots.run(self.records, self.view.truth, self.time_us, wait=lockstep)
+        self._adapters.send(commands, self.time_us, free_running=free_running)
+        self.stats.latency.add(self._clock() - started_s + self._head_start_s)
+        self._head_start_s = 0.0
+        return commands
+
+    def _count_step(self, records: Mapping[int, SensorData]) -> None:
+        previous = self.records
+        self.stats.steps += 1
+        fresh = len(records) >= len(self._fleet) and all(
+            i not in previous or record.timestamp_us > previous[i].timestamp_us
+            for i, record in records.items()
+        )
+        if not fresh:
+            self.stats.lost_steps += 1

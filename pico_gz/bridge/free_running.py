@@ -1,0 +1,148 @@
+"""Steps one adapter at its own wall-clock rate, on its own thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from pico_gz.bridge.adapter_slot import AdapterSlot
+from pico_gz.errors import SimulatorTimeoutError, UnknownVehicleError
+from pico_gz.messages import ActuatorCommands
+from pico_gz.units import US_PER_S
+
+_RETRY_S = 0.05
+_TELL_LATE_EVERY_S = 10.0
+
+
+class Tell(Protocol):
+    """Reports an event."""
+
+    def __call__(
+        self, kind: str, text: str, *, vehicle_id: int = 0, adapter: str = "", severity: int = 4
+    ) -> None:
+        """Tell what happened."""
+
+
+class FreeRunner:
+    """A thread that keeps an adapter's time at ``factor`` x wall time while it is let run.
+
+    Only this thread speaks to the adapter: one that hangs in a step holds nobody else.
+    """
+
+    def __init__(
+        self,
+        slot: AdapterSlot,
+        *,
+        step_us: int,
+        factor: float,
+        tell: Tell,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._slot = slot
+        self._step_us = step_us
+        self._period_s = step_us / US_PER_S / factor
+        self._tell = tell
+        self._clock = clock
+        self._wanted: deque[Mapping[int, ActuatorCommands]] = deque(maxlen=1)  # the newest wins
+        self._running = threading.Event()
+        self._closed = threading.Event()
+        self._due_s: float | None = None
+        self._step_started_s = 0.0
+        self._told_about_s = 0.0
+        self._late_told_s: float | None = None
+        self.missed_deadlines = 0
+        slot.outbox = self._wanted.append
+        self._thread = threading.Thread(
+            target=self._loop, name=f"pico-gz-free-{slot.name}", daemon=True
+        )
+        self._thread.start()
+
+    def resume(self) -> None:
+        """Let time go on."""
+        self._running.set()
+
+    def pause(self) -> None:
+        """Hold time after the step under way."""
+        self._running.clear()
+
+    def close(self) -> None:
+        """End the thread; one that hangs in foreign code dies with the process."""
+        self._slot.outbox = None
+        self._closed.set()
+        self._running.set()
+        self._thread.join(timeout=0.5)
+
+    def look(self, warn_s: float) -> None:
+        """Tell once per step that lasts too long."""
+        started_s = self._step_started_s
+        if started_s and started_s != self._told_about_s:
+            lasted_s = self._clock() - started_s
+            if lasted_s >= warn_s:
+                self._told_about_s = started_s
+                text = f"Waiting for {self._slot} since {1000.0 * lasted_s:.0f} ms."
+                self._tell("waiting", text, adapter=self._slot.name)
+
+    def _loop(self) -> None:
+        slot = self._slot
+        while not self._closed.is_set() and not slot.failed:
+            if not self._running.wait(timeout=0.5):
+                continue
+            try:
+                self._run_paced()
+            except SimulatorTimeoutError:
+                continue  # the same step again
+            except Exception as exc:  # reported; given up after three in a row
+                slot.count_failure()
+                what = "gave up on" if slot.failed else "raised in"
+                self._tell(
+                    "failed" if slot.failed else "error",
+                    f"{type(exc).__name__} {what} free-running adapter {slot.name}: {exc}",
+                    adapter=slot.name,
+                    severity=3,
+                )
+                self._closed.wait(_RETRY_S)
+            finally:
+                self._step_started_s = 0.0
+
+    def _run_paced(self) -> None:
+        """Step until held or closed."""
+        if self._due_s is None:
+            self._due_s = self._clock()
+        while self._running.is_set() and not self._closed.is_set():
+            self._step_started_s = self._clock()
+            self._step()
+            self._step_started_s = 0.0
+            self._due_s += self._period_s
+            wait_s = self._due_s - self._clock()
+            if wait_s > 0.0:
+                self._closed.wait(wait_s)
+            elif wait_s < -5.0 * self._period_s:
+                # Too far behind to catch up: let the deadlines slip and say so.
+                self._slip(int(-wait_s / self._period_s))
+                self._due_s = self._clock()
+        self._due_s = None  # time that it was held is not made up for
+
+    def _step(self) -> None:
+        adapter = self._slot.adapter
+        if self._wanted:
+            here = adapter.vehicle_ids()
+            commands = self._wanted.popleft()
+            with contextlib.suppress(UnknownVehicleError):  # one left this very moment
+                adapter.send_actuators({i: c for i, c in commands.items() if i in here})
+        adapter.step(self._step_us)
+        self._slot.failures = 0
+        self._slot.remove_leaving()
+
+    def _slip(self, steps: int) -> None:
+        slot, now_s = self._slot, self._clock()
+        self.missed_deadlines += steps
+        # The fleet's time went on meanwhile; so must the time stamps.
+        slot.offset_us = (slot.offset_us or 0) + steps * self._step_us
+        if self._late_told_s is None or now_s - self._late_told_s >= _TELL_LATE_EVERY_S:
+            self._late_told_s = now_s
+            text = f"Adapter {slot.name} is too slow: {self.missed_deadlines} deadlines missed."
+            self._tell("late", text, adapter=slot.name)

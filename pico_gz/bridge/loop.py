@@ -1,0 +1,238 @@
+"""How a run goes on: pacing, pausing, single steps, stopping, and the kind of clock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from pico_gz.bridge.adapter_phase import AdapterPhase
+from pico_gz.bridge.adapter_slot import AdapterSlot
+from pico_gz.bridge.boundary import BoundaryQueue
+from pico_gz.bridge.clock import FreeRunning, Lockstep, Pacer, TimeMode, speed_of
+from pico_gz.bridge.cycle import StepCycle
+from pico_gz.bridge.free_fleet import FreeFleet
+from pico_gz.bridge.free_running import Tell
+from pico_gz.bridge.hooks import HookList
+from pico_gz.bridge.pilots import PilotGroup
+from pico_gz.bridge.view import BridgeState, FleetView
+
+IDLE_PERIOD_S = 0.02  # while paused or waiting, peers are served this often
+
+_ACTIVE = (BridgeState.RUNNING, BridgeState.PAUSED)
+
+
+class RunLoop:
+    """Runs the step cycle at the pace of a clock until told otherwise.
+
+    ``pause``, ``resume``, ``stop`` and ``ask_steps`` may be called from any thread; the rest
+    belongs to the thread that runs, or to the moment between two steps.
+    """
+
+    def __init__(
+        self,
+        mode: TimeMode,
+        cycle: StepCycle,
+        adapters: AdapterPhase,
+        groups: list[PilotGroup],
+        boundary: BoundaryQueue,
+        *,
+        tell: Tell,
+        on_hook_failure: Callable[[str, Exception], None],
+        clock: Callable[[], float],
+        warn_s: float,
+    ) -> None:
+        self.mode = mode
+        self.state = BridgeState.IDLE
+        self.while_idle: HookList[int] = HookList("while paused", on_hook_failure)
+        self._cycle = cycle
+        self._adapters = adapters
+        self._groups = groups
+        self._boundary = boundary
+        self._tell = tell
+        self._clock = clock
+        self._warn_s = warn_s
+        self._pacer = Pacer()
+        self._free = FreeFleet(tell)
+        self._holding = threading.Lock()  # pause, resume and single steps exclude each other
+        self._pause = threading.Event()
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._steps_asked = 0
+
+    # --- from any thread --------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Hold time after the step under way."""
+        with self._holding:
+            self._pause.set()
+            self._free.pause()
+        self._wake.set()
+
+    def resume(self) -> None:
+        """Let time go on; single steps that were asked for and not done yet are forgotten."""
+        with self._holding:
+            self._pause.clear()
+            self._steps_asked = 0
+            self._free.resume()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End the run after the step under way."""
+        self._stop.set()
+        self._wake.set()
+
+    def is_paused(self) -> bool:
+        """Whether time is held."""
+        return self._pause.is_set()
+
+    def stop_requested(self) -> bool:
+        """Whether the run is being stopped."""
+        return self._stop.is_set()
+
+    def ask_steps(self, count: int) -> None:
+        """Have so many single steps done while paused."""
+        with self._holding:
+            if self._pause.is_set():
+                self._steps_asked += count
+        self._wake.set()
+
+    # --- the run ----------------------------------------------------------------------------
+
+    def run(self, end_us: int | None, until: Callable[[FleetView], bool] | None) -> None:
+        """Step until ``end_us``, ``until(view)`` or ``stop``."""
+        self._start()
+        try:
+            while not self._stop.is_set():
+                self._boundary.run_queued()
+                if end_us is not None and self._cycle.time_us >= end_us:
+                    break
+                if self._do_something() and until is not None and until(self._cycle.view):
+                    break
+        except BaseException:
+            self._enter(BridgeState.FAILED)
+            raise
+        finally:
+            # Not at the start: a stop that came before the first step must count.
+            self._stop.clear()
+            self._free.stop()
+        self._enter(BridgeState.STOPPED)
+
+    def step_once(self, *, move_adapters: bool | None = None, more_follow: bool = False) -> None:
+        """Do one step now, whatever the pace; ``more_follow`` lets external pilots go ahead."""
+        started_s = self._clock()
+        self._cycle.run(
+            self.mode.step_size_us,
+            self.state,
+            lockstep=not isinstance(self.mode, FreeRunning),
+            move_adapters=not self._free if move_adapters is None else move_adapters,
+            flat_out=more_follow and isinstance(self.mode, Lockstep),
+        )
+        self._cycle.stats.wall_s += self._clock() - started_s
+        if self._free:
+            self._free.look(self._warn_s)
+            self._adapters.require_any()
+
+    def restart_pace(self) -> None:
+        """Go on at the pace from here: simulation time has jumped."""
+        self._pacer.restart()
+
+    def close(self) -> None:
+        """Stop, and end free-running threads."""
+        self.stop()
+        self._free.stop()
+
+    def _start(self) -> None:
+        self._pacer.restart()
+        self.state = BridgeState.RUNNING
+        self.start_free_running()
+
+    def _do_something(self) -> bool:
+        """Step, idle or wait; returns whether a step was done."""
+        if self._take_single_step():
+            self._enter(BridgeState.PAUSED)
+            self.step_once(move_adapters=True)
+            return True
+        if self._pause.is_set():
+            self._idle()
+            return False
+        if not self._wait_until_due():
+            return False
+        self._enter(BridgeState.RUNNING)
+        self.step_once(more_follow=True)
+        return True
+
+    def _take_single_step(self) -> bool:
+        if not self._steps_asked:
+            return False
+        with self._holding:
+            if not self._steps_asked:
+                return False
+            self._steps_asked -= 1
+            return True
+
+    def _idle(self) -> None:
+        self._enter(BridgeState.PAUSED)
+        for group in self._groups:
+            group.service()
+        self.while_idle(self._cycle.time_us)
+        self._wake.wait(IDLE_PERIOD_S)
+        self._wake.clear()
+
+    def _enter(self, state: BridgeState) -> None:
+        if self.state is state:
+            return
+        self.state = state
+        self._cycle.publish_state(state)
+        if state is BridgeState.RUNNING:
+            self._pacer.restart()
+
+    def _wait_until_due(self) -> bool:
+        """Wait for the next step's turn; False when there is something else to look at first."""
+        now_s = self._clock()
+        delay_s = self._pacer.delay_s(self.mode, self._cycle.time_us, now_s)
+        if delay_s <= 0.0:
+            return True
+        woken = self._wake.wait(min(delay_s, IDLE_PERIOD_S))
+        self._wake.clear()
+        self._cycle.stats.wall_s += self._clock() - now_s
+        if not woken and delay_s <= IDLE_PERIOD_S:
+            return True
+        self.while_idle(self._cycle.time_us)
+        return False
+
+    # --- the kind of clock --------------------------------------------------------------------
+
+    def set_mode(self, mode: TimeMode) -> None:
+        """Change the clock, between two steps."""
+        was_free = isinstance(self.mode, FreeRunning)
+        self.mode = mode
+        self._pacer.restart()
+        if was_free or isinstance(mode, FreeRunning):
+            self._free.stop()
+        if was_free:
+            for slot in self._adapters.slots.values():
+                slot.missed = True  # each went at its own pace
+        self.start_free_running()
+
+    def check_lockstep(self, slot: AdapterSlot) -> None:
+        """Fall back to free-running when this adapter cannot lockstep."""
+        if not slot.adapter.supports_lockstep():
+            self.fall_back(f"Adapter {slot.name} cannot lockstep.")
+
+    def fall_back(self, why: str) -> None:
+        """Go on free-running, and say so."""
+        if isinstance(self.mode, FreeRunning):
+            return
+        factor = speed_of(self.mode) or 1.0
+        self._tell("fallback", f"{why} The run goes on free-running at {factor:g}x.")
+        self.set_mode(FreeRunning(factor, self.mode.step_size_us))
+
+    def start_free_running(self) -> None:
+        """Give adapters that have none a thread, in a free-running run."""
+        if isinstance(self.mode, FreeRunning) and self.state in _ACTIVE:
+            with self._holding:
+                self._free.start(self._adapters.slots, self.mode, held=self._pause.is_set())
+
+    def release_adapter(self, name: str) -> None:
+        """End the thread of an adapter that leaves."""
+        self._free.stop_one(name)
