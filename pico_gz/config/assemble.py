@@ -1,0 +1,226 @@
+"""Makes a checked fleet of a fleet file, options and environment; notes all that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pico_gz.config import checks
+from pico_gz.config.fleet import AdapterPlan, FleetConfig
+from pico_gz.config.overrides import FleetOverrides, apply_overrides, net_source
+from pico_gz.config.problems import Findings, KeyPath
+from pico_gz.config.rovers import build_rover
+from pico_gz.config.settings import FleetFile
+from pico_gz.config.vehicles import Entry, VehicleBuilder, find_entries, parsed_links
+from pico_gz.config.world_settings import (
+    ObstacleKind,
+    ObstacleSection,
+    TerrainKind,
+    TerrainSection,
+)
+from pico_gz.errors import MessageError
+from pico_gz.messages.vehicle import GCS_SYSTEM_ID, check_name
+from pico_gz.ports import PortProblem, PortRules
+from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall
+
+# LightweightConfig's names for what a fitted sensor part says otherwise.
+SENSOR_NOISE_KEYS = (
+    "gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads", "compass_noise_rad",
+)  # fmt: skip
+
+# A bad base makes hundreds of bad ports; a few tell enough.
+_MOST_PORTS_TOLD = 3
+
+_TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
+    TerrainKind.FLAT: {},
+    TerrainKind.RAMP: {"slope_deg": 10.0, "direction_deg": 0.0, "start_m": 0.0, "length_m": 0.0},
+    TerrainKind.HEIGHTMAP: {"cell_m": 1.0},
+}
+
+
+def assemble(
+    file: FleetFile,
+    *,
+    rover_changes: Mapping[str, Any],
+    source: Path | None,
+    overrides: FleetOverrides,
+    environ: Mapping[str, str],
+    findings: Findings,
+) -> FleetConfig:
+    """Bring everything together.
+
+    Raises:
+        PortClashError: two users of one port, and nothing else is wrong.
+        FleetFileError: something cannot work; lists everything that was found.
+    """
+    base = source.parent if source else Path()
+    file = apply_overrides(file, overrides, environ, findings)
+    checks.check_time(file, findings)
+    checks.check_net(file, lambda key: net_source(key, overrides, environ), findings)
+    checks.check_terrain(file, base, findings)
+    checks.check_obstacles(file, findings)
+    rules = PortRules(
+        **{key.name: getattr(file.ports, key.name) for key in dataclasses.fields(file.ports)},
+        gcs=file.mavlink.gcs,
+        offset=overrides.port_offset,
+    )
+    rover = build_rover(file.rover.preset, rover_changes, findings)
+    entries = find_entries(file, findings)
+    vehicles = VehicleBuilder(
+        file,
+        base=base,
+        rules=rules,
+        rover=rover,
+        overrides=overrides,
+        environ=environ,
+        findings=findings,
+    ).build(entries)
+    fleet = FleetConfig(
+        name=_name(file, source, len(vehicles), findings),
+        source=source,
+        seed=file.fleet.seed,
+        allow_gcs_sysid=file.fleet.allow_gcs_sysid,
+        origin=file.origin,
+        time=file.time,
+        layout=file.layout,
+        rules=rules,
+        net=file.net,
+        links=tuple(parsed_links(file.mavlink.links)),
+        rover=rover,
+        noise=file.rover.noise,
+        sensor_noise=_sensor_noise(file),
+        gazebo=file.gazebo,
+        adapters=_adapters(file, findings),
+        terrain=_terrain(file.terrain, base),
+        wind=file.wind,
+        obstacles=tuple(_obstacles(file, findings)),
+        vehicles=vehicles,
+        warnings=tuple(_warnings(file, entries)),
+        signing_key_file=_signing_key_file(file, base, findings),
+    )
+    _check_gazebo_step(fleet, findings)
+    if not findings.has(*net_source("dashboard", overrides, environ)):
+        _check_ports(fleet, entries, findings)
+    findings.raise_if_any(str(source) if source else "fleet")
+    return fleet
+
+
+def _name(file: FleetFile, source: Path | None, count: int, findings: Findings) -> str:
+    if file.fleet.name is not None:
+        checks.check_text_name(file.fleet.name, ("fleet", "name"), findings)
+        return file.fleet.name
+    if source is None:
+        return "three_rovers" if count == 3 else f"{count}_rovers"
+    try:
+        return check_name(source.stem)
+    except MessageError:
+        return "fleet"
+
+
+def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path | None:
+    written = file.mavlink.signing_key_file
+    if written is None:
+        return None
+    checks.check_file(base / written, ("mavlink", "signing_key_file"), written, findings)
+    return base / written
+
+
+def _sensor_noise(file: FleetFile) -> dict[str, float]:
+    given = {key: getattr(file.rover, key) for key in SENSOR_NOISE_KEYS}
+    return {key: float(value) for key, value in given.items() if value is not None}
+
+
+def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
+    plans = []
+    for name, table in file.adapters.items():
+        path: KeyPath = ("adapters", name)
+        options = dict(table)
+        kind = options.pop("type", name)
+        checks.check_text_name(name, path, findings)
+        if not isinstance(kind, str):
+            findings.add((*path, "type"), "expected a text.", value=kind)
+            continue
+        if name == "auto" or (name in checks.BUILT_IN_ADAPTERS and kind != name):
+            findings.add(path, "is the name of a built-in; choose another one.")
+        if kind == "auto":
+            findings.add((*path, "type"), "expected the type of a simulator.", value=kind)
+        else:
+            checks.AdapterNames(()).check(kind, (*path, "type"), findings)
+        plans.append(AdapterPlan(name=name, type=kind, options=options))
+    return tuple(plans)
+
+
+def _terrain(section: TerrainSection, base: Path) -> TerrainSection:
+    """The ground with the defaults of its kind, and the place of its file."""
+    defaults = _TERRAIN_DEFAULTS[section.kind]
+    missing = {key: value for key, value in defaults.items() if getattr(section, key) is None}
+    file = None if section.file is None else str(base / section.file)
+    return dataclasses.replace(section, **missing, file=file)
+
+
+def _obstacles(file: FleetFile, findings: Findings) -> list[Obstacle]:
+    if any(problem.key.startswith("obstacle") for problem in findings.problems):
+        return []
+    return [_obstacle(section) for section in file.obstacle]
+
+
+def _obstacle(section: ObstacleSection) -> Obstacle:
+    place = {"north_m": section.north_m, "east_m": section.east_m, "height_m": section.height_m}
+    if section.kind is ObstacleKind.DISC:
+        return Disc(**place, radius_m=section.radius_m or 0.5)
+    if section.kind is ObstacleKind.BOX:
+        return Box(
+            **place,
+            size_n_m=section.size_n_m or 1.0,
+            size_e_m=section.size_e_m or 1.0,
+            yaw_deg=section.yaw_deg or 0.0,
+        )
+    return Wall(
+        **place,
+        north2_m=section.north2_m or 0.0,
+        east2_m=section.east2_m or 0.0,
+        thickness_m=section.thickness_m or 0.1,
+    )
+
+
+def _warnings(file: FleetFile, entries: Mapping[int, Entry]) -> list[str]:
+    warnings = checks.net_warnings(file)
+    if GCS_SYSTEM_ID in entries:
+        warnings.append("Vehicle 255 has the id of most ground stations: give yours another one.")
+    return warnings
+
+
+def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
+    step_us, physics_us = fleet.time.step_us, fleet.gazebo.physics_step_us
+    if fleet.on_gazebo() and step_us % physics_us:
+        message = f"must be a whole multiple of [gazebo] physics_step_us ({physics_us})."
+        findings.add(("time", "step_us"), message, value=step_us)
+
+
+def _check_ports(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
+    """All ports at their worst: whoever is ``auto`` may still end up on Gazebo."""
+    undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
+    plan = fleet.port_plan(on_gazebo=fleet.on_gazebo() | undecided)
+    _tell_ports(plan.impossible(), entries, findings, is_clash=False)
+    _tell_ports(plan.clashes(), entries, findings, is_clash=True)
+
+
+def _tell_ports(
+    problems: Sequence[PortProblem],
+    entries: Mapping[int, Entry],
+    findings: Findings,
+    *,
+    is_clash: bool,
+) -> None:
+    for problem in problems[:_MOST_PORTS_TOLD]:
+        entry = entries.get(problem.use.vehicle_id or 0, Entry())
+        place = entry.path if entry.path[0] == "vehicle" else ("ports",)
+        path = (*place, f"{problem.use.protocol} {problem.use.port}")
+        message = f"{problem.use.owner}, {problem.use.purpose}: {problem.reason}."
+        findings.add(path, message, is_clash=is_clash)
+    left = len(problems) - _MOST_PORTS_TOLD
+    if left > 0:
+        path = ("ports", "clashes" if is_clash else "numbers")
+        findings.add(path, f"{left} more like these.", is_clash=is_clash)

@@ -1,0 +1,127 @@
+"""What is wrong with a fleet file, said so that it can be put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from pico_gz.errors import ConfigError, PortClashError
+from pico_gz.ports import CLASH_HINT
+
+# A place in the file: names of tables and keys, and indices of [[tables]].
+KeyPath = tuple[str | int, ...]
+
+_LONGEST_VALUE = 60
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong.
+
+    Attributes:
+        key: where, as ``fleet.count`` or ``vehicle[2].id``.
+        message: what was expected.
+        value: what stands there, as text; empty when nothing does.
+        hint: the nearest spelling or a way out.
+        line: in the file, 1-based; 0 when it is not in a file.
+        is_clash: two users of one port, which has an exit code of its own.
+    """
+
+    key: str
+    message: str
+    value: str = ""
+    hint: str = ""
+    line: int = 0
+    is_clash: bool = False
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line else ""
+        what = f"{self.key} = {self.value}" if self.value else self.key
+        return f"{place}{what}: {self.message}" + (f" {self.hint}" if self.hint else "")
+
+
+class FleetFileError(ConfigError):
+    """A fleet file or option that cannot work; ``problems`` holds all that was found."""
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        ordered = sorted(problems, key=lambda problem: problem.line or 1 << 30)
+        lines = [f"{source}: {problem}" for problem in ordered]
+        count = f"{len(ordered)} problems" if len(ordered) > 1 else "1 problem"
+        super().__init__("\n".join(lines), hint=f"{count}; nothing was started.")
+        self.problems = tuple(ordered)
+
+
+class Findings:
+    """Collects the problems of one fleet, at most one per place."""
+
+    def __init__(self, line_of: Callable[[KeyPath], int] | None = None) -> None:
+        self._line_of = line_of or (lambda _: 0)
+        self._places: set[KeyPath] = set()
+        self.problems: list[Problem] = []
+
+    def add(
+        self,
+        path: KeyPath,
+        message: str,
+        *,
+        value: Any = None,
+        hint: str = "",
+        is_clash: bool = False,
+    ) -> None:
+        """Note that something is wrong at ``path``."""
+        if path in self._places:
+            return
+        self._places.add(path)
+        self.problems.append(
+            Problem(
+                key=dotted(path),
+                message=message,
+                value="" if value is None else shown(value),
+                hint=hint,
+                line=self._line_of(path),
+                is_clash=is_clash,
+            )
+        )
+
+    def has(self, *path: str | int) -> bool:
+        """Whether something is known to be wrong at ``path``, so that what follows is moot."""
+        return path in self._places
+
+    def raise_if_any(self, source: str) -> None:
+        """Refuse the fleet.
+
+        Raises:
+            PortClashError: two users of one port, and nothing else is wrong.
+            FleetFileError: anything else.
+        """
+        if self.problems and all(problem.is_clash for problem in self.problems):
+            lines = [f"{source}: {problem}" for problem in self.problems]
+            raise PortClashError("\n".join(lines), hint=CLASH_HINT)
+        if self.problems:
+            raise FleetFileError(source, self.problems)
+
+
+def dotted(path: KeyPath) -> str:
+    """Write a place as people do; ``[[vehicle]]`` tables count from 1."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part + 1}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as the file has it, cut short and without control characters."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value) if not isinstance(value, str) else ascii_quoted(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def ascii_quoted(text: str) -> str:
+    """Text in double quotes with what a terminal might obey made visible."""
+    visible = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return f'"{visible}"'
