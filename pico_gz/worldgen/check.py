@@ -1,0 +1,143 @@
+"""Checks generated SDF against the table of what the generator writes, without Gazebo."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from pico_gz.errors import WorldTemplateError
+from pico_gz.worldgen.sdf_table import NUMBER_COUNTS, TEXT_ONLY, Element, elements
+
+_MOST_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SdfProblem:
+    """Something that does not belong into SDF, and its line."""
+
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+def require_sdf(text: str, name: str) -> None:
+    """Refuse generated text that Gazebo would not take as it is meant.
+
+    Raises:
+        WorldTemplateError: it is no XML, or has unknown, repeated or misplaced elements.
+    """
+    problems = check_sdf(text)
+    if problems:
+        told = "; ".join(map(str, problems[:_MOST_TOLD]))
+        raise WorldTemplateError(f"{name} would not be valid SDF: {told}.")
+
+
+def check_sdf(text: str) -> list[SdfProblem]:
+    """Everything that is wrong with a text, in the order of its lines."""
+    return _Checker().check(text)
+
+
+class _Open:
+    """An element whose end has not been seen yet."""
+
+    __slots__ = ("children", "names", "rule", "tag", "text")
+
+    def __init__(self, tag: str, rule: Element) -> None:
+        self.tag = tag
+        self.rule = rule
+        self.children: set[str] = set()
+        self.names: set[tuple[str, str]] = set()
+        self.text = ""
+
+
+class _Checker:
+    """Walks through the elements once."""
+
+    def __init__(self) -> None:
+        self.problems: list[SdfProblem] = []
+        self._table = elements()
+        self._special = {name.partition("/")[2] for name in self._table if "/" in name}
+        self._stack: list[_Open] = []
+        self._in_plugin = 0
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._data
+        self._parser.StartDoctypeDeclHandler = self._doctype
+
+    def check(self, text: str) -> list[SdfProblem]:
+        try:
+            self._parser.Parse(text, True)
+        except expat.ExpatError as error:
+            self.problems.append(SdfProblem(error.lineno, f"no XML: {error}"))
+        return self.problems
+
+    def _doctype(self, *_: object) -> None:
+        self._add("a document type has no place in SDF")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._in_plugin:
+            self._in_plugin += 1
+            return
+        parent = self._stack[-1] if self._stack else None
+        if tag == "plugin":
+            self._in_plugin = 1
+            if parent and tag not in parent.rule.children:
+                self._add(f"<plugin> does not belong into <{parent.tag}>")
+            return
+        if parent is None and tag != "sdf":
+            self._add(f"the outermost element is <sdf>, not <{tag}>")
+        rule = self._rule(tag, parent)
+        if attributes:
+            for name in attributes.keys() - rule.attributes:
+                self._add(f"<{tag}> has no attribute {name!r}")
+        if parent:
+            self._check_place(tag, attributes.get("name"), parent)
+        self._stack.append(_Open(tag, rule))
+
+    def _rule(self, tag: str, parent: _Open | None) -> Element:
+        if tag in self._special and parent:
+            special = self._table.get(f"{parent.tag}/{tag}")
+            if special is not None:
+                return special
+        return self._table.get(tag, TEXT_ONLY)
+
+    def _check_place(self, tag: str, name: str | None, parent: _Open) -> None:
+        if tag not in parent.rule.children:
+            self._add(f"<{tag}> does not belong into <{parent.tag}>")
+        elif tag in parent.children and tag not in parent.rule.repeated:
+            self._add(f"<{parent.tag}> has a second <{tag}>")
+        parent.children.add(tag)
+        if name is not None:
+            if not name or (tag, name) in parent.names:
+                self._add(f"<{parent.tag}> has two <{tag}> named {name!r}, or an empty name")
+            parent.names.add((tag, name))
+
+    def _data(self, text: str) -> None:
+        if not self._in_plugin and self._stack:
+            self._stack[-1].text += text
+
+    def _end(self, tag: str) -> None:
+        if self._in_plugin:
+            self._in_plugin -= 1
+            return
+        closed = self._stack.pop()
+        counts = NUMBER_COUNTS.get(tag)
+        if counts and not closed.children and not _holds_numbers(closed.text, counts):
+            amount = " or ".join(map(str, counts))
+            self._add(f"<{tag}> holds {amount} finite number(s), not {closed.text.strip()!r}")
+
+    def _add(self, message: str) -> None:
+        self.problems.append(SdfProblem(self._parser.CurrentLineNumber, message))
+
+
+def _holds_numbers(text: str, counts: tuple[int, ...]) -> bool:
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        return False
+    return len(numbers) in counts and all(map(math.isfinite, numbers))

@@ -1,0 +1,133 @@
+"""The ground of a world: the same surface that the Lightweight simulator drives on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pico_gz.errors import WorldTemplateError
+from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
+from pico_gz.worldgen.colours import CONCRETE, GRASS
+from pico_gz.worldgen.model_parts import Link
+from pico_gz.worldgen.shapes import (
+    AT_ORIGIN,
+    BoxShape,
+    Collision,
+    Colour,
+    Friction,
+    MeshShape,
+    Placement,
+    PlaneShape,
+    Shape,
+    Visual,
+)
+from pico_gz.worldgen.terrain_mesh import MESH_NAME, terrain_mesh
+from pico_gz.worldgen.world_spec import GROUND_NAME, StaticModel
+
+# How far one sees it; planes are endless to drive on.
+_SEEN_M = 400.0
+# Boxes are not endless, only far larger than anybody drives.
+_FAR_M = 1000.0
+_THICK_M = 2.0
+# The tyres decide: contacts take the smaller coefficient.
+_FRICTION = Friction(along=1.0, across=1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The ground as a model, and the mesh it needs."""
+
+    model: StaticModel
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_ground(terrain: Terrain) -> Ground:
+    """The ground for a terrain.
+
+    Raises:
+        WorldTemplateError: this kind of terrain cannot be put into a Gazebo world.
+    """
+    if isinstance(terrain, FlatTerrain):
+        return _ground(_piece("plane", PlaneShape((0.0, 0.0, 1.0), _SEEN_M), GRASS))
+    if isinstance(terrain, RampTerrain):
+        return _endless_ramp(terrain) if terrain.length_m == 0.0 else _ramp(terrain)
+    if isinstance(terrain, HeightmapTerrain):
+        mesh = MeshShape(MESH_NAME)
+        return _ground(_piece("terrain", mesh, GRASS), files={MESH_NAME: terrain_mesh(terrain)})
+    raise WorldTemplateError(
+        f"{type(terrain).__name__} cannot be put into a Gazebo world.",
+        hint="flat, ramp and heightmap can.",
+    )
+
+
+def _endless_ramp(ramp: RampTerrain) -> Ground:
+    rise, direction_rad = _rise_and_direction(ramp)
+    normal = (-rise * math.sin(direction_rad), -rise * math.cos(direction_rad), 1.0)
+    return _ground(_piece("plane", PlaneShape(normal, _SEEN_M), CONCRETE))
+
+
+def _ramp(ramp: RampTerrain) -> Ground:
+    """Level ground, an inclined slab, and level ground behind it.
+
+    The lower level is an endless plane; the slab and the upper level are boxes that stand in
+    it, so nothing is hollow.
+    """
+    rise, _ = _rise_and_direction(ramp)
+    end_m, climb_m = ramp.start_m + ramp.length_m, rise * ramp.length_m
+    low_m = min(0.0, climb_m)
+    plane = PlaneShape((0.0, 0.0, 1.0), _SEEN_M)
+    if climb_m >= 0.0:
+        upper_m, upper_z_m = end_m + 0.5 * _FAR_M, climb_m
+    else:
+        upper_m, upper_z_m = ramp.start_m - 0.5 * _FAR_M, 0.0
+    # The slab's upper face runs exactly from edge to edge; half its thickness lies below.
+    slope_rad = math.radians(ramp.slope_deg)
+    middle_m = ramp.start_m + 0.5 * ramp.length_m
+    slab = BoxShape(ramp.length_m / math.cos(slope_rad), _FAR_M, _THICK_M)
+    slab_at = _turned(
+        ramp,
+        middle_m + 0.5 * _THICK_M * math.sin(slope_rad),
+        0.5 * climb_m - 0.5 * _THICK_M * math.cos(slope_rad),
+        slope_rad,
+    )
+    upper_thick_m = abs(climb_m) + _THICK_M
+    upper = BoxShape(_FAR_M, _FAR_M, upper_thick_m)
+    upper_at = _turned(ramp, upper_m, upper_z_m - 0.5 * upper_thick_m, 0.0)
+    return _ground(
+        _piece("low_ground", plane, GRASS, Placement(z_m=low_m)),
+        _piece("ramp", slab, CONCRETE, slab_at),
+        _piece("high_ground", upper, GRASS, upper_at),
+    )
+
+
+def _turned(ramp: RampTerrain, along_m: float, z_m: float, slope_rad: float) -> Placement:
+    """A box whose x axis looks up the ramp, ``along_m`` from the origin."""
+    _, direction_rad = _rise_and_direction(ramp)
+    return Placement(
+        x_m=along_m * math.sin(direction_rad),
+        y_m=along_m * math.cos(direction_rad),
+        z_m=z_m,
+        pitch_rad=-slope_rad,
+        yaw_rad=0.5 * math.pi - direction_rad,
+    )
+
+
+def _rise_and_direction(ramp: RampTerrain) -> tuple[float, float]:
+    return math.tan(math.radians(ramp.slope_deg)), math.radians(ramp.direction_deg)
+
+
+def _piece(
+    name: str, shape: Shape, colour: Colour, at: Placement = AT_ORIGIN
+) -> tuple[Visual, Collision]:
+    visual = Visual(name=name, shape=shape, colour=colour, at=at)
+    return visual, Collision(name=name, shape=shape, at=at, friction=_FRICTION)
+
+
+def _ground(*pieces: tuple[Visual, Collision], files: Mapping[str, str] | None = None) -> Ground:
+    link = Link(
+        name="link",
+        visuals=tuple(visual for visual, _ in pieces),
+        collisions=tuple(collision for _, collision in pieces),
+    )
+    return Ground(model=StaticModel(name=GROUND_NAME, link=link), files=files or {})
