@@ -1,0 +1,76 @@
+"""Runs all rules over a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pico_gz.lint.document import MAX_BYTES, SdfError
+from pico_gz.lint.finding import Finding, Severity
+from pico_gz.lint.rules import controls, elements, plugin, sensors, world
+from pico_gz.lint.scene import open_scene
+from pico_gz.lint.trap import Rule, Trap
+
+NOT_READABLE = Trap(
+    name="not-readable",
+    severity=Severity.ERROR,
+    why="A file is refused that is no plain XML: Gazebo would not load it, or it could make"
+    " programs that read it work for ever.",
+    fix="Correct the place; SDF needs no document type and no entities.",
+)
+NO_SDF = Trap(
+    name="no-sdf",
+    severity=Severity.ERROR,
+    why="Gazebo loads files whose outermost element is <sdf>.",
+    fix='<sdf version="1.9"> around the world or model.',
+)
+
+RULES: tuple[Rule, ...] = (*plugin.RULES, *controls.RULES, *sensors.RULES, *world.RULES)
+
+
+def lint_file(
+    path: Path, *, environ: Mapping[str, str] | None = None, in_container: bool = False
+) -> list[Finding]:
+    """All findings about a file, by line.
+
+    Args:
+        path: a world or model.
+        environ: default: the environment of this process; says where models lie.
+        in_container: the world will run in a container.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > MAX_BYTES:
+        return [NOT_READABLE.at(1, f"The file is larger than {MAX_BYTES // 1_000_000} MB.")]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        return [NOT_READABLE.at(1, f"This is no UTF-8 text: {error.reason}.")]
+    findings = lint_text(text, path, environ=environ, in_container=in_container)
+    if not any(finding.rule == NOT_READABLE.name for finding in findings):
+        findings += elements.check_strictly(text)
+    return sorted(findings, key=_order)
+
+
+def lint_text(
+    text: str,
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    in_container: bool = False,
+) -> list[Finding]:
+    """All findings about a text, by line; ``path`` tells where to look for included models."""
+    try:
+        scene = open_scene(text, path, environ=environ, in_container=in_container)
+    except SdfError as error:
+        return [NOT_READABLE.at(error.line, f"{error.message[0].upper()}{error.message[1:]}.")]
+    if scene.root.tag != "sdf":
+        return [NO_SDF.at(scene.root.line, f"The outermost element is <{scene.root.tag}>.")]
+    found = [finding for rule in RULES for finding in rule(scene)]
+    return sorted([*found, *elements.check_own(text)], key=_order)
+
+
+def _order(finding: Finding) -> tuple[int, int, str]:
+    rank = list(Severity).index(finding.severity)
+    return finding.line, rank, finding.rule

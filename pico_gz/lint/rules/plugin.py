@@ -1,0 +1,200 @@
+"""Rules about the ArduPilot plugin's own settings."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from pico_gz.errors import did_you_mean
+from pico_gz.lint.document import Node
+from pico_gz.lint.finding import Finding, Severity
+from pico_gz.lint.geometry import angle_between, pose_angles
+from pico_gz.lint.plugin_facts import (
+    DEFAULT_PORT,
+    ardupilot_plugins,
+    is_ardupilot,
+    own_plugins,
+)
+from pico_gz.lint.scene import Scene, Seen
+from pico_gz.lint.trap import Rule, Trap
+
+FILE_NAMES = ("ArduPilotPlugin", "libArduPilotPlugin", "libArduPilotPlugin.so")
+CLASS_NAMES = ("ArduPilotPlugin", "gz::sim::systems::ArduPilotPlugin")
+
+PLUGIN_NAME = Trap(
+    name="plugin-name",
+    severity=Severity.ERROR,
+    why="Gazebo does not load it, writes one line and runs on: the rover never answers.",
+    fix='<plugin filename="ArduPilotPlugin" name="ArduPilotPlugin">',
+)
+NO_CONTROL = Trap(
+    name="no-control",
+    severity=Severity.WARNING,
+    why="Servo packets are answered, but nothing moves; only a trailer is made like that.",
+    fix='Add a <control channel="N"> with <jointName> for every driven joint.',
+)
+NED_DEFAULT = Trap(
+    name="ned-default",
+    severity=Severity.WARNING,
+    why="By default the plugin takes Gazebo's x as north and y as west; in an ENU world x is"
+    " east, so headings are off by 90 degrees.",
+    fix='<gazeboXYZToNED degrees="true">0 0 0 180 0 90</gazeboXYZToNED>',
+)
+DUPLICATE_PORT = Trap(
+    name="duplicate-port",
+    severity=Severity.ERROR,
+    why="Both bind the port without an error; one takes all packets, the other stays deaf.",
+    fix="Give every vehicle its own <fdm_port_in>: 9002, 9012, 9022, ...",
+)
+BAD_ADDRESS = Trap(
+    name="fdm-addr",
+    severity=Severity.ERROR,
+    why="fdm_addr is the local address to bind, as numbers; a name cannot be bound.",
+    fix="<fdm_addr>127.0.0.1</fdm_addr>, or 0.0.0.0 for other machines and containers.",
+)
+LOOPBACK_IN_CONTAINER = Trap(
+    name="loopback-in-container",
+    severity=Severity.ERROR,
+    why="Bound to loopback, the plugin cannot be reached from outside of its container.",
+    fix="<fdm_addr>0.0.0.0</fdm_addr>, and publish the port on 127.0.0.1 of the host.",
+)
+IGNORED = Trap(
+    name="ignored-element",
+    severity=Severity.WARNING,
+    why="The plugin does not read it: replies go to whoever sent the last packet, and a vehicle"
+    " is known by its port.",
+    fix="Remove it.",
+)
+UNKNOWN = Trap(
+    name="unknown-plugin-element",
+    severity=Severity.WARNING,
+    why="The plugin does not know it and says nothing about it.",
+    fix="Remove it, or correct its spelling.",
+)
+NO_LOCK_STEP = Trap(
+    name="lock-step",
+    severity=Severity.NOTE,
+    why="Without it the world does not wait for the autopilot, and every step without a packet"
+    " costs up to 10 ms.",
+    fix="Write <lock_step>1</lock_step>, or 0 if that is meant.",
+)
+PLUGIN_IN_INCLUDE = Trap(
+    name="plugin-in-include",
+    severity=Severity.WARNING,
+    why="A <plugin> in an <include> is added to those of the model, it replaces none: the model"
+    " then has two that fight for its joints and port.",
+    fix="Give the vehicle a model of its own, with one plugin.",
+)
+
+IGNORED_ELEMENTS = ("fdm_port_out", "listen_addr", "vehicle_id")
+KNOWN_ELEMENTS = (
+    "fdm_addr", "fdm_port_in", "lock_step", "no_time_sync", "have_32_channels",
+    "connectionTimeoutMaxCount", "imuName", "modelXYZToAirplaneXForwardZDown", "gazeboXYZToNED",
+    "anemometer", "sensor", "control",
+)  # fmt: skip
+_ONE_DEGREE = 0.0175
+# What the plugin takes when nothing is written.
+_DEFAULT_NED = (3.141592653589793, 0.0, 0.0)
+
+
+def check_name(scene: Scene) -> Iterator[Finding]:
+    """The library and the class."""
+    for plugin in own_plugins(scene):
+        file_name = plugin.attributes.get("filename", "")
+        if file_name not in FILE_NAMES:
+            yield PLUGIN_NAME.at(plugin.line, f"filename is {file_name!r}.")
+        elif plugin.name not in CLASS_NAMES:
+            yield PLUGIN_NAME.at(plugin.line, f"name is {plugin.name!r}.")
+
+
+def check_controls_exist(scene: Scene) -> Iterator[Finding]:
+    """A plugin that drives nothing."""
+    for plugin in own_plugins(scene):
+        if plugin.child("control") is None:
+            yield NO_CONTROL.at(plugin.line, "The plugin has no <control>.")
+
+
+def check_ned(scene: Scene) -> Iterator[Finding]:
+    """North left to the default, or written as the default."""
+    for plugin in own_plugins(scene):
+        node = plugin.child("gazeboXYZToNED")
+        if node is None:
+            yield NED_DEFAULT.at(plugin.line, "gazeboXYZToNED is left to its default.")
+            continue
+        angles = pose_angles(node)
+        if angles and angle_between(angles, _DEFAULT_NED) < _ONE_DEGREE:
+            yield NED_DEFAULT.at(node.line, "gazeboXYZToNED makes x north and y west.")
+
+
+def check_ports(scene: Scene) -> Iterator[Finding]:
+    """Two plugins on one port."""
+    first: dict[str, Seen] = {}
+    for seen in ardupilot_plugins(scene):
+        port = seen.node.value("fdm_port_in", DEFAULT_PORT)
+        other = first.setdefault(port, seen)
+        if other is not seen:
+            message = f"Port {port} is taken already, in line {other.line}."
+            yield DUPLICATE_PORT.at(seen.line, message)
+
+
+def check_address(scene: Scene) -> Iterator[Finding]:
+    """What the plugin binds."""
+    for plugin in own_plugins(scene):
+        node = plugin.child("fdm_addr")
+        text = node.text.strip() if node else "127.0.0.1"
+        line = node.line if node else plugin.line
+        try:
+            address = ipaddress.IPv4Address(text)
+        except ValueError:
+            yield BAD_ADDRESS.at(line, f"fdm_addr is {text!r}, no numeric IPv4 address.")
+            continue
+        if scene.in_container and address.is_loopback:
+            yield LOOPBACK_IN_CONTAINER.at(line, f"fdm_addr is {text}.")
+
+
+def check_elements(scene: Scene) -> Iterator[Finding]:
+    """Elements that do nothing."""
+    for plugin in own_plugins(scene):
+        for node in plugin.children:
+            if node.tag in IGNORED_ELEMENTS:
+                yield IGNORED.at(node.line, f"<{node.tag}> is ignored.")
+            elif node.tag not in KNOWN_ELEMENTS:
+                hint = did_you_mean(node.tag, KNOWN_ELEMENTS)
+                near = f" {hint}" if hint.startswith("Did") else ""
+                yield UNKNOWN.at(node.line, f"<{node.tag}> is unknown to the plugin.{near}")
+
+
+def check_lock_step(scene: Scene) -> Iterator[Finding]:
+    """Lockstep left to the default."""
+    for plugin in own_plugins(scene):
+        if plugin.child("lock_step") is None:
+            yield NO_LOCK_STEP.at(plugin.line, "lock_step is left to its default, 0.")
+
+
+def check_includes(scene: Scene) -> Iterator[Finding]:
+    """A plugin added through an include."""
+    for node in scene.own("include"):
+        for plugin in node.all("plugin"):
+            if not is_ardupilot(plugin):
+                continue
+            model = scene.included.get(node)
+            twice = model is not None and _has_ardupilot(scene, model)
+            message = f"A <plugin> inside the <include> of {node.value('uri')!r}."
+            severity = Severity.ERROR if twice else Severity.WARNING
+            yield PLUGIN_IN_INCLUDE.at(plugin.line, message, severity=severity)
+
+
+def _has_ardupilot(scene: Scene, model: Node) -> bool:
+    return any(is_ardupilot(seen.node) for seen in scene.find("plugin", model))
+
+
+RULES: tuple[Rule, ...] = (
+    check_name,
+    check_controls_exist,
+    check_ned,
+    check_ports,
+    check_address,
+    check_elements,
+    check_lock_step,
+    check_includes,
+)

@@ -1,0 +1,151 @@
+"""Rules about a world: systems, coordinates, plugins of other versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pico_gz.lint.document import Node
+from pico_gz.lint.finding import Finding, Severity
+from pico_gz.lint.plugin_facts import is_ardupilot
+from pico_gz.lint.scene import Scene, Seen
+from pico_gz.lint.trap import Rule, Trap
+
+NO_IMU_SYSTEM = Trap(
+    name="no-imu-system",
+    severity=Severity.ERROR,
+    why="No IMU ever publishes, so the ArduPilot plugin never answers; Gazebo's default systems"
+    " do not contain it either.",
+    fix='<plugin filename="gz-sim-imu-system" name="gz::sim::systems::Imu"/> in the world.',
+)
+MISSING_SYSTEM = Trap(
+    name="missing-system",
+    severity=Severity.WARNING,
+    why="Without its system a sensor never publishes; one <plugin> in a world also switches"
+    " the default systems off.",
+    fix="Add the system to the world.",
+)
+SENSORS_WITHOUT_NEED = Trap(
+    name="sensors-without-need",
+    severity=Severity.WARNING,
+    why="The Sensors system loads a render engine, which costs start-up time and memory and"
+    " needs a GPU or EGL, and nothing here uses it.",
+    fix="Remove it; keep it only for cameras and gpu_lidar.",
+)
+NO_SPHERICAL = Trap(
+    name="no-spherical-coordinates",
+    severity=Severity.ERROR,
+    why="Without an origin on Earth NavSat publishes 0, 0, 0.",
+    fix="Add <spherical_coordinates> with EARTH_WGS84, ENU, latitude, longitude, elevation.",
+)
+OLD_NAMES = Trap(
+    name="old-plugin-name",
+    severity=Severity.WARNING,
+    why="These are names of older releases; Harmonic translates some of them and cannot load"
+    " the others.",
+    fix="gz-sim-NAME-system and gz::sim::systems::NAME.",
+)
+
+# Sensor type -> the system that makes it work.
+_SYSTEM_OF = {
+    "imu": "Imu",
+    "navsat": "NavSat",
+    "gps": "NavSat",
+    "magnetometer": "Magnetometer",
+    "air_pressure": "AirPressure",
+    "altimeter": "Altimeter",
+    "air_speed": "AirSpeed",
+    "contact": "Contact",
+    "force_torque": "ForceTorque",
+    "logical_camera": "LogicalCamera",
+}
+_RENDERED = {
+    "camera", "depth_camera", "depth", "rgbd_camera", "rgbd", "gpu_lidar", "gpu_ray",
+    "thermal_camera", "thermal", "segmentation_camera", "segmentation", "boundingbox_camera",
+    "boundingbox", "multicamera", "wideanglecamera", "wide_angle_camera", "dvl",
+}  # fmt: skip
+# Sensors that may or may not be rendered.
+_MAYBE_RENDERED = {"lidar", "ray", "custom", ""}
+# In a plugin these attributes carry names of Ignition releases.
+_OLD = ("ignition-gazebo", "ignition::gazebo", "libignition", "ign-gazebo")
+
+
+def check_systems(scene: Scene) -> Iterator[Finding]:
+    """Every sensor needs its system."""
+    for world in scene.worlds():
+        systems = _systems(scene, world)
+        told: set[str] = set()
+        sensors = [(seen, seen.node.attributes.get("type", "")) for seen in _sensors(scene, world)]
+        for seen, kind in sensors:
+            system = _SYSTEM_OF.get(kind) or ("Sensors" if kind in _RENDERED else "")
+            if not system or system in systems or system in told:
+                continue
+            told.add(system)
+            flies = system == "Imu" and _has_ardupilot(scene, world)
+            trap = NO_IMU_SYSTEM if flies else MISSING_SYSTEM
+            yield trap.at(seen.line, f"The {kind} sensor needs the system {system}.")
+        if "Imu" not in systems | told and _has_ardupilot(scene, world):
+            yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
+
+
+def check_rendering(scene: Scene) -> Iterator[Finding]:
+    """The Sensors system where nothing is rendered."""
+    for world in scene.worlds():
+        kinds = {seen.node.attributes.get("type", "") for seen in _sensors(scene, world)}
+        if kinds & (_RENDERED | _MAYBE_RENDERED) or not scene.is_complete(world):
+            continue
+        for plugin in world.all("plugin"):
+            if _short(plugin) == "Sensors":
+                message = "The Sensors system without a camera or gpu_lidar."
+                yield SENSORS_WITHOUT_NEED.at(plugin.line, message)
+
+
+def check_coordinates(scene: Scene) -> Iterator[Finding]:
+    """NavSat without a place on Earth."""
+    for world in scene.worlds():
+        if world.child("spherical_coordinates") is not None:
+            continue
+        for seen in _sensors(scene, world):
+            if seen.node.attributes.get("type") in ("navsat", "gps"):
+                message = "NavSat in a world without <spherical_coordinates>."
+                yield NO_SPHERICAL.at(seen.line, message)
+                break
+
+
+def check_old_names(scene: Scene) -> Iterator[Finding]:
+    """Plugins by their names in older releases."""
+    for node in scene.own("plugin"):
+        if is_ardupilot(node):
+            continue
+        for word in (node.attributes.get("filename", ""), node.name):
+            if any(old in word for old in _OLD):
+                yield OLD_NAMES.at(node.line, f"The plugin is called {word!r}.")
+                break
+
+
+def _systems(scene: Scene, world: Node) -> set[str]:
+    """Systems of a world by their short names; a model may bring one too."""
+    return {_short(seen.node) for seen in scene.find("plugin", world)}
+
+
+def _sensors(scene: Scene, world: Node) -> Iterator[Seen]:
+    """Real sensors; the ArduPilot plugin has an element of the same name."""
+    for seen in scene.find("sensor", world):
+        parent = seen.node.parent
+        if parent is not None and parent.tag in ("link", "joint"):
+            yield seen
+
+
+def _has_ardupilot(scene: Scene, world: Node) -> bool:
+    return any(is_ardupilot(seen.node) for seen in scene.find("plugin", world))
+
+
+def _short(plugin: Node) -> str:
+    return plugin.name.rsplit("::", 1)[-1]
+
+
+RULES: tuple[Rule, ...] = (
+    check_systems,
+    check_rendering,
+    check_coordinates,
+    check_old_names,
+)
