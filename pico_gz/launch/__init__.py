@@ -1,0 +1,1 @@
+"""Starts, watches, steers and stops Gazebo; nothing here is on the control path."""
