@@ -1,0 +1,1 @@
+"""The same commands on two simulators, and how far apart the rovers end up."""
