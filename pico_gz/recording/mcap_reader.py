@@ -1,0 +1,168 @@
+"""Reads MCAP files, also those that were cut off: up to the last whole chunk."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from pico_gz.recording.compression import decompress
+from pico_gz.recording.errors import RecordingError
+from pico_gz.recording.mcap_records import (
+    CHUNK_HEAD,
+    MAGIC,
+    MESSAGE_FIXED_BYTES,
+    MESSAGE_HEAD,
+    RECORD_HEAD,
+    Opcode,
+)
+
+_LENGTH = struct.Struct("<I")
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message as it was recorded."""
+
+    channel_id: int
+    sequence: int
+    log_ns: int
+    payload: memoryview
+
+
+class ChunkPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a chunk is in the file and what it spans."""
+
+    start_ns: int
+    end_ns: int
+    size: int
+    crc: int
+    compression: str
+    offset: int
+    stored_bytes: int
+
+
+class McapReader:
+    """An open MCAP file.
+
+    Attributes:
+        complete: whether the file was finished; otherwise it was cut off.
+        chunks: in the order of the file.
+        topics: channel id -> topic.
+
+    Raises:
+        RecordingError: it is no MCAP file, or is damaged before its end.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.complete = False
+        self.chunks: list[ChunkPlace] = []
+        self.topics: dict[int, str] = {}
+        try:
+            with path.open("rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as exc:  # ValueError: an empty file cannot be mapped
+            raise RecordingError(f"{path} cannot be read: {exc}.") from exc
+        if self._data[: len(MAGIC)] != MAGIC:
+            self.close()
+            raise RecordingError(f"{path} is no MCAP file.")
+        self._scan()
+        if not self.complete:
+            self._scan_cut_off()
+
+    def __enter__(self) -> McapReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; harmless when called twice."""
+        # A message that somebody still holds keeps the file mapped until it is let go.
+        with contextlib.suppress(BufferError):
+            self._data.close()
+
+    def messages(self, chunk: ChunkPlace) -> Iterator[Message]:
+        """Every message of a chunk, in the order in which it was recorded."""
+        data = self._load(chunk)
+        for opcode, start, length in _records(data, 0):
+            if opcode == Opcode.MESSAGE:
+                _, _, channel_id, sequence, log_ns, _ = MESSAGE_HEAD.unpack_from(
+                    data, start - RECORD_HEAD.size
+                )
+                payload = data[start + MESSAGE_FIXED_BYTES : start + length]
+                yield Message(channel_id, sequence, log_ns, payload)
+
+    def _scan(self) -> None:
+        for opcode, start, length in _records(memoryview(self._data), len(MAGIC)):
+            if opcode == Opcode.CHUNK:
+                self.chunks.append(self._place(start))
+            elif opcode == Opcode.CHANNEL:
+                self._note_channel(memoryview(self._data)[start : start + length])
+            elif opcode == Opcode.FOOTER:
+                self.complete = self._data[start + length :] == MAGIC
+                return
+
+    def _scan_cut_off(self) -> None:
+        """Find the channels in the chunks, and leave out a last chunk that is half written."""
+        for number, chunk in enumerate(self.chunks):
+            try:
+                data = self._load(chunk)
+            except RecordingError:
+                if number + 1 < len(self.chunks):
+                    raise
+                self.chunks.pop()
+                return
+            for opcode, start, length in _records(data, 0):
+                if opcode == Opcode.CHANNEL:
+                    self._note_channel(data[start : start + length])
+
+    def _place(self, start: int) -> ChunkPlace:
+        start_ns, end_ns, size, crc = CHUNK_HEAD.unpack_from(self._data, start)
+        compression, place = _text(self._data, start + CHUNK_HEAD.size)
+        (stored,) = struct.unpack_from("<Q", self._data, place)
+        return ChunkPlace(
+            start_ns=start_ns,
+            end_ns=end_ns,
+            size=size,
+            crc=crc,
+            compression=compression,
+            offset=place + 8,
+            stored_bytes=stored,
+        )
+
+    def _load(self, chunk: ChunkPlace) -> memoryview:
+        stored = self._data[chunk.offset : chunk.offset + chunk.stored_bytes]
+        data = decompress(chunk.compression, stored, chunk.size)
+        if chunk.crc and zlib.crc32(data) != chunk.crc:
+            at_s = chunk.start_ns / 1e9
+            raise RecordingError(f"{self.path} is damaged at {at_s:.1f} s: wrong checksum.")
+        return memoryview(data)
+
+    def _note_channel(self, content: memoryview) -> None:
+        (channel_id,) = struct.unpack_from("<H", content)
+        self.topics[channel_id], _ = _text(content, 4)
+
+
+def _records(data: memoryview, start: int) -> Iterator[tuple[int, int, int]]:
+    """(opcode, start of the content, its length) of every whole record."""
+    end = len(data)
+    while start + RECORD_HEAD.size <= end:
+        opcode, length = RECORD_HEAD.unpack_from(data, start)
+        start += RECORD_HEAD.size
+        if start + length > end:
+            return
+        yield opcode, start, length
+        start += length
+
+
+def _text(data: memoryview | mmap.mmap, start: int) -> tuple[str, int]:
+    """A string, and where the next field begins."""
+    (length,) = _LENGTH.unpack_from(data, start)
+    start += _LENGTH.size
+    return bytes(data[start : start + length]).decode(), start + length

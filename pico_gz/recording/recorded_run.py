@@ -1,0 +1,206 @@
+"""A recorded run, read again: step by step, at any time, with its digest."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pico_gz.bridge.events import BridgeEvent
+from pico_gz.bridge.trace import TraceDigest
+from pico_gz.bridge.view import BridgeState, FleetView
+from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
+from pico_gz.recording.errors import RecordingError
+from pico_gz.recording.foxglove import event_of
+from pico_gz.recording.mcap_reader import ChunkPlace, McapReader, Message
+from pico_gz.recording.topics import AutopilotSample, Kind, kind_of
+from pico_gz.session.run_folder import MCAP_FILE, RUN_FILE
+
+_CACHED_CHUNKS = 4
+
+_DECODERS: dict[Kind, msgspec.json.Decoder[Any]] = {
+    Kind.TRUTH: msgspec.json.Decoder(VehicleTruth),
+    Kind.SENSORS: msgspec.json.Decoder(SensorData),
+    Kind.ACTUATORS: msgspec.json.Decoder(ActuatorCommands),
+    Kind.AUTOPILOT: msgspec.json.Decoder(AutopilotSample),
+    Kind.EVENTS: msgspec.json.Decoder(),
+}
+_STEP_KINDS = frozenset({Kind.TRUTH, Kind.SENSORS, Kind.ACTUATORS})
+
+
+class RecordedRun:
+    """The folder of a run. Use it in a ``with`` block.
+
+    Attributes:
+        folder: where it is.
+        facts: what ``run.json`` says: version, fleet, seed, result and more.
+
+    Raises:
+        RecordingError: there is no recording.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = find_run_folder(Path(path))
+        self.facts = _read_facts(self.folder)
+        self._reader = McapReader(self.folder / MCAP_FILE)
+        self._kinds = {i: kind_of(topic) for i, topic in self._reader.topics.items()}
+        self._cache: OrderedDict[int, list[FleetView]] = OrderedDict()
+
+    def __enter__(self) -> RecordedRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its files; harmless when called twice."""
+        self._reader.close()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the recording was finished; False after a kill or a full disk."""
+        return self._reader.complete
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Vehicle id -> name."""
+        return {int(i): str(name) for i, name in self.facts.get("vehicles", {}).items()}
+
+    @property
+    def start_us(self) -> int:
+        """Simulation time of the first step [us]."""
+        return min((c.start_ns for c in self._reader.chunks), default=0) // 1000
+
+    @property
+    def end_us(self) -> int:
+        """Simulation time of the last step [us]."""
+        return max((chunk.end_ns for chunk in self._reader.chunks), default=0) // 1000
+
+    def steps(self) -> Iterator[FleetView]:
+        """Every recorded step, in order."""
+        for chunk in self._reader.chunks:
+            yield from self._steps_of(chunk)
+
+    def step_numbers(self) -> Iterator[int]:
+        """The number of every recorded step, without decoding it."""
+        last = None
+        for chunk in self._reader.chunks:
+            for message in self._reader.messages(chunk):
+                if message.sequence != last and self._kinds.get(message.channel_id) in _STEP_KINDS:
+                    last = message.sequence
+                    yield last
+
+    def at(self, time_us: int) -> FleetView:
+        """The last step that was finished at this simulation time, or the first one.
+
+        Raises:
+            RecordingError: there is no step at all.
+        """
+        best: FleetView | None = None
+        number = self._chunk_at(time_us)
+        while best is None and number >= 0:
+            steps = self._cached(number)
+            earlier = [view for view in steps if view.time_us <= time_us]
+            best = earlier[-1] if earlier else (steps[0] if steps and number == 0 else None)
+            number -= 1
+        if best is None:
+            raise RecordingError(f"{self.folder} holds no step.")
+        return best
+
+    def events(self) -> list[BridgeEvent]:
+        """Everything that was told."""
+        return [event_of(entry) for _, entry in self._decoded({Kind.EVENTS})]
+
+    def samples(self) -> list[AutopilotSample]:
+        """What the autopilots believed, in order of time."""
+        return [sample for _, sample in self._decoded({Kind.AUTOPILOT})]
+
+    def digest(self) -> str:
+        """The digest of what is recorded; that of the run, if all of it is here."""
+        trace = TraceDigest()
+        for view in self.steps():
+            trace(view)
+        return trace.hexdigest()
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def _decoded(self, kinds: set[Kind]) -> Iterator[tuple[Message, Any]]:
+        for chunk in self._reader.chunks:
+            for message in self._reader.messages(chunk):
+                kind = self._kinds.get(message.channel_id)
+                if kind in kinds:
+                    yield message, _DECODERS[kind].decode(message.payload)
+
+    def _steps_of(self, chunk: ChunkPlace) -> Iterator[FleetView]:
+        step: int | None = None
+        parts: dict[Kind, dict[int, Any]] = {}
+        time_us = 0
+        for message in self._reader.messages(chunk):
+            kind = self._kinds.get(message.channel_id)
+            if kind not in _STEP_KINDS:
+                continue
+            if message.sequence != step:
+                if step is not None:
+                    yield _view(step, time_us, parts)
+                step, time_us = message.sequence, message.log_ns // 1000
+                parts = {kind: {} for kind in _STEP_KINDS}
+            value = _DECODERS[kind].decode(message.payload)
+            parts[kind][value.vehicle_id] = value
+        if step is not None:
+            yield _view(step, time_us, parts)
+
+    def _chunk_at(self, time_us: int) -> int:
+        starts = [chunk.start_ns // 1000 for chunk in self._reader.chunks]
+        earlier = [number for number, start_us in enumerate(starts) if start_us <= time_us]
+        return earlier[-1] if earlier else min(0, len(starts) - 1)
+
+    def _cached(self, number: int) -> list[FleetView]:
+        if number not in self._cache:
+            self._cache[number] = list(self._steps_of(self._reader.chunks[number]))
+            while len(self._cache) > _CACHED_CHUNKS:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(number)
+        return self._cache[number]
+
+
+def find_run_folder(path: Path) -> Path:
+    """The folder of a run: this one, or the newest run in it.
+
+    Raises:
+        RecordingError: there is none.
+    """
+    if path.name in (RUN_FILE, MCAP_FILE) and path.is_file():
+        return path.parent
+    if (path / MCAP_FILE).is_file():
+        return path
+    found = sorted(path.glob(f"*/{MCAP_FILE}"), key=lambda file: file.stat().st_mtime_ns)
+    if not found:
+        raise RecordingError(
+            f"There is no recording in {path}.", hint="pico-gz run --record DIR makes one."
+        )
+    return found[-1].parent
+
+
+def _read_facts(folder: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads((folder / RUN_FILE).read_text())
+    except (OSError, ValueError) as exc:
+        raise RecordingError(f"{folder / RUN_FILE} cannot be read: {exc}.") from exc
+    if not isinstance(facts, dict):
+        raise RecordingError(f"{folder / RUN_FILE} does not describe a run.")
+    return facts
+
+
+def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetView:
+    return FleetView(
+        time_us=time_us,
+        step=step,
+        state=BridgeState.RUNNING,
+        truth=parts[Kind.TRUTH],
+        sensors=parts[Kind.SENSORS],
+        commands=parts[Kind.ACTUATORS],
+    )

@@ -1,0 +1,185 @@
+"""Records a run: every step of every vehicle, and every event, into one MCAP file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pico_gz.bridge.events import BridgeEvent
+from pico_gz.bridge.view import FleetView
+from pico_gz.recording import foxglove
+from pico_gz.recording import mcap_records as mcap
+from pico_gz.recording.chunk_writer import ChunkWriter
+from pico_gz.recording.chunks import ChunkBuilder, SealedChunk
+from pico_gz.recording.mcap_file import McapFile
+from pico_gz.recording.schemas import schema_bytes
+from pico_gz.recording.topics import SCHEMAS, AutopilotSample, Kind, topic_of
+
+CHUNK_NS = 1_000_000_000  # of simulation time: the same run gives the same chunks
+CHUNK_BYTES = 4 * 1024 * 1024
+SAMPLE_PERIOD_US = 250_000
+LARGE_FLEET = 10  # asking an autopilot costs more than a step, so large fleets ask less often
+LARGE_FLEET_SAMPLE_PERIOD_US = 1_000_000
+_NOBODY = 0
+_LAST_SEQUENCE = 2**32
+
+
+class RunRecorder:
+    """An observer of a run; add it to ``after_step`` and let it listen to the events.
+
+    What it writes depends on the run alone: log time is simulation time, and no message holds
+    wall time. A disk that fails ends the recording with one event and leaves the run alone.
+
+    Raises:
+        OSError: the file cannot be created.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name_of: Callable[[int], str],
+        sample: Callable[[int, int], AutopilotSample | None],
+        report: Callable[[BridgeEvent], None],
+    ) -> None:
+        """Create the file.
+
+        Args:
+            path: the new file.
+            name_of: vehicle id -> name, part of its topics.
+            sample: (vehicle id, time) -> what its autopilot believes, a few times a second.
+            report: takes the event that the recording has ended early.
+        """
+        self.path = path
+        self._name_of = name_of
+        self._sample = sample
+        self._report = report
+        self._file = McapFile(path)
+        self._encode = msgspec.json.Encoder().encode
+        self._lock = threading.Lock()
+        self._chunk = ChunkBuilder()
+        self._drafted = 0
+        self._channels: dict[Kind, dict[int, int]] = {kind: {} for kind in Kind}
+        self._schemas: dict[Kind, int] = {}
+        self._next_sample_us = 0
+        self._step = 0
+        self._time_us = 0
+        self._ended = False
+        self._writer = ChunkWriter(self._file, self._peek)
+
+    def __call__(self, view: FleetView) -> None:
+        """Record one step."""
+        if self._ended:
+            return
+        if self._writer.problem:
+            self._end_early()
+            return
+        self._step, self._time_us = view.step, view.time_us
+        with self._lock:
+            self._seal_if_full(view.time_us * 1000)
+            self._add_all(Kind.TRUTH, view.truth)
+            self._add_all(Kind.SENSORS, view.sensors)
+            self._add_all(Kind.ACTUATORS, view.commands)
+            self._add_fixes(view)
+            if view.time_us >= self._next_sample_us:
+                self._add_samples(view)
+
+    def note_event(self, event: BridgeEvent) -> None:
+        """Record an event; called on any thread."""
+        if self._ended:
+            return
+        name = self._name_of(event.vehicle_id) if event.vehicle_id else "run"
+        with self._lock:
+            self._add(Kind.EVENTS, _NOBODY, foxglove.log_entry(event, name))
+
+    def close(self) -> None:
+        """Write what is left and close the file; harmless when called twice."""
+        if not self._ended:
+            self._ended = True
+            with self._lock:
+                if self._chunk.has_messages:
+                    self._writer.put(self._chunk.seal())
+        self._writer.close()
+        if self._writer.problem:
+            self._tell_problem()
+
+    # --- messages ---------------------------------------------------------------------------
+
+    def _add_all(self, kind: Kind, messages: Mapping[int, Any]) -> None:
+        channels, encode, add = self._channels[kind], self._encode, self._chunk.add_message
+        sequence, time_ns = self._step % _LAST_SEQUENCE, self._time_us * 1000
+        for vehicle_id, message in messages.items():
+            channel_id = channels.get(vehicle_id) or self._register(kind, vehicle_id)
+            add(channel_id, sequence, time_ns, encode(message))
+
+    def _add(self, kind: Kind, vehicle_id: int, message: Any) -> None:
+        self._add_all(kind, {vehicle_id: message})
+
+    def _add_fixes(self, view: FleetView) -> None:
+        for vehicle_id, record in view.sensors.items():
+            if record.gps is not None:
+                name = self._name_of(vehicle_id)
+                fix = foxglove.location_fix(record.gps, record.timestamp_us, name)
+                self._add(Kind.FIX, vehicle_id, fix)
+
+    def _add_samples(self, view: FleetView) -> None:
+        large = len(view.truth) > LARGE_FLEET
+        period_us = LARGE_FLEET_SAMPLE_PERIOD_US if large else SAMPLE_PERIOD_US
+        self._next_sample_us = view.time_us - view.time_us % period_us + period_us
+        for vehicle_id, truth in view.truth.items():
+            self._add(Kind.POSE, vehicle_id, foxglove.pose_in_frame(truth))
+            sample = self._sample(vehicle_id, view.time_us)
+            if sample is not None:
+                self._add(Kind.AUTOPILOT, vehicle_id, sample)
+
+    def _register(self, kind: Kind, vehicle_id: int) -> int:
+        schema_id = self._schemas.get(kind) or self._register_schema(kind)
+        channel_id = sum(map(len, self._channels.values())) + 1
+        name = "" if kind is Kind.EVENTS else self._name_of(vehicle_id)
+        record = mcap.channel(channel_id, schema_id, topic_of(kind, name))
+        self._chunk.add_record(record)
+        self._file.note_channel(channel_id, record)
+        self._channels[kind][vehicle_id] = channel_id
+        return channel_id
+
+    def _register_schema(self, kind: Kind) -> int:
+        schema_id = len(self._schemas) + 1
+        name, message = SCHEMAS[kind]
+        record = mcap.schema(schema_id, name, schema_bytes(name, message))
+        self._chunk.add_record(record)
+        self._file.note_schema(record)
+        self._schemas[kind] = schema_id
+        return schema_id
+
+    # --- chunks -----------------------------------------------------------------------------
+
+    def _seal_if_full(self, time_ns: int) -> None:
+        """Close the chunk between two steps, so that a step is never in two of them."""
+        chunk = self._chunk
+        old = chunk.has_messages and time_ns - chunk.start_ns >= CHUNK_NS
+        if old or len(chunk) >= CHUNK_BYTES:
+            self._drafted = 0
+            self._writer.put(chunk.seal())
+
+    def _peek(self) -> SealedChunk | None:
+        """The chunk under way, if it has grown since it was last looked at."""
+        with self._lock:
+            if not self._chunk.has_messages or len(self._chunk) == self._drafted:
+                return None
+            self._drafted = len(self._chunk)
+            return self._chunk.peek()
+
+    def _end_early(self) -> None:
+        self._ended = True
+        self._writer.close()
+        self._tell_problem()
+
+    def _tell_problem(self) -> None:
+        problem, self._writer.problem = self._writer.problem, ""
+        text = f"The recording {self.path} ends here: {problem}."
+        event = BridgeEvent(time_us=self._time_us, kind="recording", text=text, severity=3)
+        self._report(event)
