@@ -1,0 +1,115 @@
+"""The web server of the view, on a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from pico_gz.errors import PortClashError
+
+MAX_MESSAGE_BYTES = 65_536
+STOP_LIMIT_S = 3.0
+
+
+class ViewServer:
+    """Serves an application from construction until ``close``.
+
+    Args:
+        app: what is served.
+        host: address to listen on.
+        port: 0 takes a free one.
+        token: shown in the printed address; the application asks for it.
+
+    Raises:
+        PortClashError: the address cannot be had.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, port: int, *, token: str = "") -> None:
+        self._socket = _listen(host, port)
+        self.host, self.port = host, int(self._socket.getsockname()[1])
+        self._token = token
+        self._on_close: list[Callable[[], None]] = []
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                ws="websockets-sansio",
+                ws_max_size=MAX_MESSAGE_BYTES,
+                # Frames are small and dense: packing them costs more than it saves.
+                ws_per_message_deflate=False,
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+                lifespan="on",
+            )
+        )
+        self._thread = threading.Thread(target=self._serve, name="pico-gz-view", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address to open in a browser, with the token if there is one."""
+        query = f"?token={self._token}" if self._token else ""
+        return f"http://{_reachable(self.host)}:{self.port}/{query}"
+
+    @property
+    def line(self) -> str:
+        """Where people find the view, one line."""
+        everywhere = " (and on every other address of this machine)"
+        return f"Browser view: {self.url}{everywhere if _is_any(self.host) else ''}"
+
+    def on_close(self, action: Callable[[], None]) -> None:
+        """Do this, too, when the server ends."""
+        self._on_close.append(action)
+
+    def close(self) -> None:
+        """Let all browsers go and stop listening; harmless when called twice."""
+        self._server.should_exit = True
+        self._thread.join(STOP_LIMIT_S)
+        self._socket.close()
+        actions, self._on_close = self._on_close, []
+        for action in actions:
+            action()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            self._server.run(sockets=[self._socket])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(64)
+    except OSError as exc:
+        listener.close()
+        why = "is in use" if exc.errno == errno.EADDRINUSE else f"cannot be used: {exc.strerror}"
+        raise PortClashError(
+            f"The browser view's address {host}:{port} {why}.",
+            hint="--dashboard-bind HOST:PORT takes another, --port-offset auto moves all ports.",
+        ) from exc
+    return listener
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _reachable(host: str) -> str:
+    """An address that a browser on this machine can open."""
+    if _is_any(host):
+        return "127.0.0.1" if ":" not in host else "[::1]"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,28 @@
+/** Where one rover has been: a bounded list of points, at least a bit apart. */
+
+const SPACING_M = 0.15;
+const MOST_POINTS = 1500;
+// Nobody drives this far between two updates: it was put somewhere else.
+const JUMP_M = 4;
+
+export class Trail {
+  /** north, east, north, east ...; NaN, NaN is a gap. */
+  points = [];
+
+  /** @param {number[]} flat earlier points in centimetres: north, east, ... */
+  constructor(flat = []) {
+    for (let i = 0; i + 1 < flat.length; i += 2) this.add(flat[i] / 100, flat[i + 1] / 100);
+  }
+
+  add(north, east) {
+    const { points } = this;
+    const end = points.length;
+    if (end) {
+      const apart = Math.hypot(north - points[end - 2], east - points[end - 1]);
+      if (apart < SPACING_M) return;
+      if (apart > JUMP_M) points.push(NaN, NaN);
+    }
+    points.push(north, east);
+    if (points.length > 2 * MOST_POINTS) points.splice(0, MOST_POINTS / 2);
+  }
+}
