@@ -1,0 +1,106 @@
+# Gazebo Harmonic with the unmodified ArduPilot plugin, and pico-gz, which makes the world.
+#
+#   docker build -f docker/gazebo.Dockerfile --target gazebo -t pico-gz-gazebo .
+#
+# It builds with the classic builder too; nothing in it is for one processor only.
+ARG BASE_IMAGE=ubuntu:24.04
+
+FROM ${BASE_IMAGE} AS osrf
+# Gazebo's packages, signed by their makers. They keep only the newest point release, so no
+# version is pinned; the labels of the image say which one it is.
+ARG OSRF_REPOSITORY=http://packages.osrfoundation.org/gazebo/ubuntu-stable
+ARG OSRF_KEY=https://packages.osrfoundation.org/gazebo.gpg
+ENV DEBIAN_FRONTEND=noninteractive
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends ca-certificates curl \
+    && curl -fsSL "${OSRF_KEY}" -o /usr/share/keyrings/gazebo.gpg \
+    && . /etc/os-release \
+    && echo "deb [signed-by=/usr/share/keyrings/gazebo.gpg] ${OSRF_REPOSITORY} ${VERSION_CODENAME} main" \
+        > /etc/apt/sources.list.d/gazebo.list \
+    && apt-get purge -y -q --auto-remove curl \
+    && rm -rf /var/lib/apt/lists/*
+
+# The plugin, as upstream has it. Without its camera plugins, which need OpenCV and GStreamer.
+FROM osrf AS plugin-builder
+ARG ARDUPILOT_GAZEBO_REPOSITORY=https://github.com/ArduPilot/ardupilot_gazebo.git
+ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends \
+        cmake g++ git libgz-sim8-dev make rapidjson-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /plugin
+RUN git clone --filter=blob:none "${ARDUPILOT_GAZEBO_REPOSITORY}" source \
+    && git -C source checkout --detach "${ARDUPILOT_GAZEBO_COMMIT}"
+COPY docker/plugin/CMakeLists.txt /plugin/
+RUN cmake -S /plugin -B /plugin/build -DCMAKE_BUILD_TYPE=Release \
+    && cmake --build /plugin/build --parallel 2
+
+FROM osrf AS kit-builder
+ARG PIP_NO_INDEX=
+ARG PIP_INDEX_URL=
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
+    PIP_FIND_LINKS=/dependencies
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends python3-venv \
+    && rm -rf /var/lib/apt/lists/* \
+    && python3 -m venv --system-site-packages /opt/pico-gz
+COPY pyproject.toml docker/requirements.py wheel[s] /dependencies/
+RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml \
+        > /dependencies/requirements.txt \
+    && /opt/pico-gz/bin/pip install --requirement /dependencies/requirements.txt
+COPY . /source
+RUN /opt/pico-gz/bin/pip install --no-deps /source \
+    && /opt/pico-gz/bin/python3 -m pip uninstall --yes pip
+
+FROM osrf AS gazebo
+ARG VERSION=unknown
+ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
+LABEL org.opencontainers.image.title="pico-gz with Gazebo Harmonic" \
+      org.opencontainers.image.version="${VERSION}" \
+      pico_gz.ardupilot_gazebo="${ARDUPILOT_GAZEBO_COMMIT}"
+# Not gz-harmonic: it drags all development packages in. The physics engine is looked up by a
+# name that only the development package has.
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends \
+        gz-sim8-cli gz-tools2 libgz-physics7-dartsim libgz-sim8-plugins \
+        python3 python3-gz-msgs10 python3-gz-transport13 python3-sdformat14 \
+    && rm -rf /var/lib/apt/lists/*
+RUN engines="/usr/lib/$(uname -m)-linux-gnu/gz-physics-7/engine-plugins"; \
+    wanted="${engines}/libgz-physics-dartsim-plugin.so"; \
+    if [ ! -e "${wanted}" ]; then \
+        found=$(find "${engines}" -name 'libgz-physics7-dartsim-plugin.so*' | sort | head -n 1); \
+        [ -n "${found}" ] && ln -s "$(basename "${found}")" "${wanted}"; \
+    fi
+COPY --from=plugin-builder /plugin/build/libArduPilotPlugin.so /opt/ardupilot_gazebo/lib/
+COPY --from=plugin-builder /plugin/source/LICENSE.md /opt/ardupilot_gazebo/
+COPY --from=kit-builder /opt/pico-gz /opt/pico-gz
+ENV PATH=/opt/pico-gz/bin:/usr/local/bin:/usr/bin:/bin \
+    PICO_GZ_PLUGIN_PATH=/opt/ardupilot_gazebo/lib \
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
+# It must load a world here, not at the user's. A missing plugin is an error as well.
+RUN pico-gz world --rovers 1 -o /tmp/smoke \
+    && GZ_SIM_SYSTEM_PLUGIN_PATH="${PICO_GZ_PLUGIN_PATH}" GZ_IP=127.0.0.1 \
+        gz sim -s -r -v 2 --iterations 10 /tmp/smoke/world.sdf 2>&1 | tee /tmp/smoke.log \
+    && ! grep -E "Failed to load system plugin|\[Err\]" /tmp/smoke.log \
+    && dpkg-query -W 'libgz-*' > /opt/pico-gz/gazebo-packages.txt \
+    && rm -rf /tmp/smoke /tmp/smoke.log /tmp/.gz /tmp/.sdformat
+WORKDIR /tmp
+USER 10001:10001
+CMD ["python3", "-m", "pico_gz.containers.inside.gazebo"]
+
+# Gazebo's window, for the profile gui.
+FROM gazebo AS gui
+USER 0
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends \
+        gz-sim8-cli libegl1 libgl1-mesa-dri libgz-gui8 libgz-rendering8-ogre2 \
+    && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
+CMD ["gz", "sim", "-g", "-v", "2"]

@@ -1,0 +1,54 @@
+# pico-gz without Gazebo: the bridge of every stack, and the whole Lightweight simulator.
+#
+#   docker build -f docker/lightweight.Dockerfile --target lightweight -t pico-gz .
+#
+# Any base with python3 (3.11 or newer) and its venv module will do. It builds with the classic
+# builder too. Without an index: put wheels into wheels/ and add --build-arg PIP_NO_INDEX=1.
+ARG BASE_IMAGE=python:3.12-slim
+
+FROM ${BASE_IMAGE} AS builder
+# Empty is the same as not given.
+ARG PIP_NO_INDEX=
+ARG PIP_INDEX_URL=
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
+    PIP_FIND_LINKS=/dependencies
+RUN python3 -m venv /opt/pico-gz
+# First what rarely changes. The pattern lets the folder of wheels be absent.
+COPY pyproject.toml docker/requirements.py wheel[s] /dependencies/
+RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml web mcap \
+        > /dependencies/requirements.txt \
+    && /opt/pico-gz/bin/pip install --requirement /dependencies/requirements.txt
+COPY . /source
+# The programs that install packages are of no use afterwards.
+RUN /opt/pico-gz/bin/pip install --no-deps /source \
+    && /opt/pico-gz/bin/pip uninstall --yes setuptools pip
+
+FROM ${BASE_IMAGE} AS lightweight
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="pico-gz" \
+      org.opencontainers.image.description="Rover autopilots against simulated worlds" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=builder /opt/pico-gz /opt/pico-gz
+# A named volume takes over the owner of the folder that it covers.
+RUN mkdir /runs && chown 10001:10001 /runs
+ENV PATH=/opt/pico-gz/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
+WORKDIR /runs
+USER 10001:10001
+CMD ["python3", "-m", "pico_gz.containers.inside.bridge", "lightweight"]
+
+# ArduPilot's own Rover SITL as an external autopilot. There is no default program: give the
+# address of one that you trust, and its digest, which is checked.
+#
+#   docker build -f docker/lightweight.Dockerfile --target ardurover -t pico-gz-ardurover \
+#     --build-arg ARDUROVER_URL=https://... --build-arg ARDUROVER_SHA256=... .
+FROM ${BASE_IMAGE} AS ardurover-program
+ARG ARDUROVER_URL=
+ARG ARDUROVER_SHA256=
+COPY docker/fetch_checked.py /
+RUN python3 /fetch_checked.py "${ARDUROVER_URL}" "${ARDUROVER_SHA256}" /ardurover
+
+FROM lightweight AS ardurover
+COPY --from=ardurover-program /ardurover /usr/local/bin/ardurover
+CMD ["python3", "-m", "pico_gz.containers.inside.ardurover"]

@@ -1,0 +1,20 @@
+"""Print what a project and some of its extras need, one requirement per line.
+
+Usage: python3 requirements.py pyproject.toml [EXTRA...]
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+
+def requirements(text: str, extras: list[str]) -> list[str]:
+    """Read the dependencies out of the text of a ``pyproject.toml``."""
+    project = tomllib.loads(text)["project"]
+    optional = project.get("optional-dependencies", {})
+    return [*project["dependencies"], *(line for extra in extras for line in optional[extra])]
+
+
+if __name__ == "__main__":
+    path, *wanted = sys.argv[1:]
+    sys.stdout.write("\n".join(requirements(Path(path).read_text(), wanted)) + "\n")
