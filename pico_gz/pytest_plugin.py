@@ -1,0 +1,167 @@
+"""Rovers in pytest: fixtures, options, and what a failure leaves behind.
+
+Loaded by pytest in every project of an environment that has pico-gz, so nothing heavy is
+imported here; the fixtures import what they need when a test asks for them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pico_gz.testing.ardurover import ArduRovers
+    from pico_gz.testing.harness import SimOptions, SitlHarness
+    from pico_gz.testing.port_lease import PortLeases
+    from pico_gz.testing.rover_handle import RoverHandle
+    from pico_gz.testing.sitl import Sitl
+
+_HARNESS = pytest.StashKey["SitlHarness"]()
+_FAILED = pytest.StashKey[bool]()
+_RECORD = ("on-failure", "always", "never")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("pico-gz", "simulated rovers (pico-gz)")
+    group.addoption(
+        "--sim",
+        metavar="auto|lightweight|gazebo",
+        help="simulator of every fleet; default: as its fleet file says, lightweight for auto",
+    )
+    group.addoption(
+        "--sim-speed",
+        default="max",
+        metavar="X|max",
+        help="simulated seconds per second (default: max)",
+    )
+    group.addoption(
+        "--sim-seed", type=int, metavar="N", help="start of all random numbers of every fleet"
+    )
+    group.addoption(
+        "--sim-record",
+        choices=_RECORD,
+        default="on-failure",
+        help="when to keep recordings of the runs (default: on-failure)",
+    )
+    group.addoption(
+        "--sim-record-dir",
+        default="sim-runs",
+        metavar="DIR",
+        help="where recordings are kept (default: sim-runs)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell pytest about the marker."""
+    config.addinivalue_line(
+        "markers", "sitl(**keywords): the fleet of the fixture 'rover', as for the fixture 'sitl'"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell how to look at a failure and how to repeat it."""
+    report = yield
+    harness = item.stash.get(_HARNESS, None)
+    if report.failed and harness is not None and harness.sitls:
+        item.stash[_FAILED] = True
+        lines = [*harness.notes(), f"repeat: {_repeat_command(item, harness)}"]
+        report.sections.append(("pico-gz", "\n".join(lines)))
+    return report
+
+
+def _repeat_command(item: pytest.Item, harness: SitlHarness) -> str:
+    _, _, inner = item.nodeid.partition("::")
+    path = os.path.relpath(item.path, item.config.invocation_params.dir)
+    words = ["pytest", f"{path}::{inner}" if inner else path]
+    seeds = {sitl.seed for sitl in harness.sitls}
+    if len(seeds) == 1:
+        words += ["--sim-seed", str(seeds.pop())]
+    if harness.options.adapter:
+        words += ["--sim", harness.options.adapter]
+    if harness.options.speed is not None:
+        words += ["--sim-speed", f"{harness.options.speed:g}"]
+    return shlex.join([*words, "--sim-record", "always"])
+
+
+@pytest.fixture(scope="session")
+def _sim_options(request: pytest.FixtureRequest) -> SimOptions:
+    from pico_gz.testing.harness import SimOptions
+
+    option = request.config.getoption
+    speed = option("--sim-speed")
+    try:
+        factor = None if speed == "max" else float(speed)
+    except ValueError:
+        raise pytest.UsageError(f"--sim-speed takes a number or 'max', not {speed!r}.") from None
+    return SimOptions(
+        adapter=option("--sim"),
+        speed=factor,
+        seed=option("--sim-seed"),
+        record=option("--sim-record"),
+        keep_dir=Path(option("--sim-record-dir")),
+    )
+
+
+@pytest.fixture
+def ports() -> Iterator[PortLeases]:
+    """Ports that no other test, worker or process of this machine gets: ``ports.take(3)``."""
+    from pico_gz.testing.port_lease import PortLeases
+
+    with PortLeases() as leases:
+        yield leases
+
+
+@pytest.fixture
+def _sitl_harness(
+    request: pytest.FixtureRequest, tmp_path: Path, ports: PortLeases, _sim_options: SimOptions
+) -> Iterator[SitlHarness]:
+    from pico_gz.testing.harness import SitlHarness
+
+    harness = SitlHarness(_sim_options, tmp_path, request.node.nodeid, ports)
+    request.node.stash[_HARNESS] = harness
+    yield harness
+    harness.close(failed=request.node.stash.get(_FAILED, False))
+
+
+@pytest.fixture
+def fleet_file(_sitl_harness: SitlHarness) -> Callable[..., Path]:
+    """Write a fleet file from keywords: ``fleet_file(rovers=2, rover={"noise": "off"})``."""
+    return _sitl_harness.write_fleet
+
+
+@pytest.fixture
+def sitl(_sitl_harness: SitlHarness) -> Callable[..., Sitl]:
+    """Start a fleet from a file or from keywords: ``sitl("fleet.toml")``, ``sitl(rovers=3)``."""
+    return _sitl_harness.open
+
+
+@pytest.fixture
+def rover(request: pytest.FixtureRequest, sitl: Callable[..., Sitl]) -> RoverHandle:
+    """One rover; ``@pytest.mark.sitl(...)`` describes its fleet, of which it is the first."""
+    marker = request.node.get_closest_marker("sitl")
+    arguments: tuple[Any, ...] = marker.args if marker else ()
+    keywords: dict[str, Any] = dict(marker.kwargs) if marker else {}
+    return sitl(*arguments, **keywords).rovers[0]
+
+
+@pytest.fixture
+def ardurover(_sitl_harness: SitlHarness) -> ArduRovers:
+    """Start a real ArduRover for every external vehicle: ``ardurover(sitl(...))``.
+
+    The test is skipped where there is none (PICO_GZ_ARDUROVER, or on the PATH).
+    """
+    from pico_gz.testing.ardurover import PROGRAM_VARIABLE, ArduRovers, find_ardurover
+
+    program = find_ardurover()
+    if not program:
+        pytest.skip(f"no ArduRover: set {PROGRAM_VARIABLE} or put ardurover on the PATH")
+    return ArduRovers(_sitl_harness, program)

@@ -1,0 +1,253 @@
+"""A proof that an adapter keeps the contract; for adapter authors, in one call.
+
+    from pico_gz.testing import check_adapter
+    check_adapter(MyAdapter)
+
+raises ``AdapterCheckError`` with everything that is wrong, or returns what was checked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from pico_gz.adapters.base import SimulatorAdapter
+from pico_gz.errors import (
+    DuplicateVehicleError,
+    PicoGzError,
+    SimulatorConnectionError,
+    UnknownVehicleError,
+)
+from pico_gz.messages import ActuatorCommands, Pose, SimulatorCapabilities, VehicleConfig
+
+AdapterFactory = Callable[[], SimulatorAdapter]
+
+_STEP_US = 10_000
+_THREADS = 8
+
+
+class AdapterCheckError(PicoGzError, AssertionError):
+    """An adapter breaks the contract; ``findings`` lists every broken rule."""
+
+    def __init__(self, findings: list[str]) -> None:
+        super().__init__("The adapter breaks its contract:\n- " + "\n- ".join(findings))
+        self.findings = findings
+
+
+def check_adapter(
+    adapter_factory: AdapterFactory,
+    *,
+    vehicles: int = 3,
+    steps: int = 20,
+    deterministic: bool = True,
+) -> list[str]:
+    """Check life cycle, order, time, bad calls, repeatability and threads.
+
+    Args:
+        adapter_factory: gives a new, unconnected adapter each time it is called.
+        vehicles: how many to put in; 1 for a simulator of one vehicle.
+        steps: how many steps each check runs.
+        deterministic: whether two adapters of the factory must give the same bytes.
+
+    Returns:
+        The names of the checks that passed.
+
+    Raises:
+        AdapterCheckError: listing every rule that is broken.
+    """
+    checks: list[tuple[str, Callable[[], None]]] = [
+        ("life cycle", lambda: _check_life_cycle(adapter_factory)),
+        ("bad calls", lambda: _check_bad_calls(adapter_factory)),
+        ("id order", lambda: _check_id_order(adapter_factory, vehicles, steps)),
+        ("time", lambda: _check_time(adapter_factory, vehicles, steps)),
+        ("fleet changes", lambda: _check_fleet_changes(adapter_factory, vehicles)),
+        ("capabilities", lambda: _check_capabilities(adapter_factory, vehicles, steps)),
+        ("threads", lambda: _check_threads(adapter_factory, vehicles, steps)),
+    ]
+    if deterministic:
+        checks.append(("determinism", lambda: _check_same_bytes(adapter_factory, vehicles, steps)))
+    findings: list[str] = []
+    for name, check in checks:
+        try:
+            check()
+        except Exception as exc:  # whatever a stranger's adapter raises is a finding
+            findings.append(f"{name}: {exc or type(exc).__name__}")
+    if findings:
+        raise AdapterCheckError(findings)
+    return [name for name, _ in checks]
+
+
+def _require(condition: bool, text: str) -> None:
+    if not condition:
+        raise AssertionError(text)
+
+
+def _config(vehicle_id: int) -> VehicleConfig:
+    return VehicleConfig(id=vehicle_id, pose=Pose(east_m=3.0 * (vehicle_id - 1)))
+
+
+def _with_fleet(factory: AdapterFactory, vehicles: int) -> SimulatorAdapter:
+    adapter = factory()
+    # Out of order on purpose: the contract promises id order, not order of arrival.
+    for vehicle_id in range(vehicles, 0, -1):
+        adapter.add_vehicle(_config(vehicle_id))
+    adapter.connect()
+    return adapter
+
+
+def _drive(adapter: SimulatorAdapter, value: float) -> None:
+    now_us = adapter.sim_time_us()
+    adapter.send_actuators(
+        {i: ActuatorCommands(now_us, i, (value, value)) for i in adapter.vehicle_ids()}
+    )
+
+
+def _check_life_cycle(factory: AdapterFactory) -> None:
+    adapter = factory()
+    _require(bool(adapter.adapter_type), "adapter_type is empty")
+    _require(not adapter.is_connected(), "is connected before connect()")
+    adapter.disconnect()
+    adapter.connect()
+    adapter.connect()
+    _require(adapter.is_connected(), "is not connected after connect()")
+    adapter.disconnect()
+    adapter.disconnect()
+    _require(not adapter.is_connected(), "is connected after disconnect()")
+    with factory() as again:
+        _require(again.is_connected(), "is not connected inside 'with'")
+    _require(not again.is_connected(), "is connected after 'with'")
+
+
+def _check_bad_calls(factory: AdapterFactory) -> None:
+    adapter = factory()
+    _expect(SimulatorConnectionError, lambda: adapter.step(_STEP_US), "step before connect")
+    adapter.add_vehicle(_config(1))
+    _expect(DuplicateVehicleError, lambda: adapter.add_vehicle(_config(1)), "a second vehicle 1")
+    _expect(UnknownVehicleError, lambda: adapter.remove_vehicle(9), "removing a stranger")
+    adapter.connect()
+    stranger = {9: ActuatorCommands(0, 9, (0.0, 0.0))}
+    _expect(UnknownVehicleError, lambda: adapter.send_actuators(stranger), "a stranger's command")
+    _expect(ValueError, lambda: adapter.step(0), "a step of 0 us")
+    adapter.disconnect()
+
+
+def _expect(error: type[Exception], call: Callable[[], object], what: str) -> None:
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError(f"{what} does not raise {error.__name__}")
+
+
+def _check_id_order(factory: AdapterFactory, vehicles: int, steps: int) -> None:
+    with _with_fleet(factory, vehicles) as adapter:
+        expected = list(range(1, vehicles + 1))
+        for _ in range(steps):
+            _drive(adapter, 0.3)
+            adapter.step(_STEP_US)
+            records = adapter.receive_sensors()
+            _require(list(records) == expected, f"records come for {list(records)}")
+            _require(all(i == r.vehicle_id for i, r in records.items()), "a record has another id")
+            truth = adapter.receive_truth()
+            _require(list(truth) in ([], expected), f"truth comes for {list(truth)}")
+
+
+def _check_time(factory: AdapterFactory, vehicles: int, steps: int) -> None:
+    with _with_fleet(factory, vehicles) as adapter:
+        for dt_us in (_STEP_US,) * steps + (2 * _STEP_US,):
+            before_us = adapter.sim_time_us()
+            adapter.step(dt_us)
+            after_us = adapter.sim_time_us()
+            _require(after_us - before_us == dt_us, f"{dt_us} us became {after_us - before_us}")
+            stamps = {r.timestamp_us for r in adapter.receive_sensors().values()}
+            _require(stamps == {after_us}, f"records are stamped {stamps}, not {after_us}")
+        again = adapter.receive_sensors()
+        _require(
+            {r.timestamp_us for r in again.values()} == {adapter.sim_time_us()},
+            "receive_sensors without a step changes the time",
+        )
+
+
+def _check_fleet_changes(factory: AdapterFactory, vehicles: int) -> None:
+    with _with_fleet(factory, vehicles) as adapter:
+        adapter.step(_STEP_US)
+        adapter.remove_vehicle(1)
+        _require(1 not in adapter.vehicle_ids(), "a removed vehicle is still listed")
+        _require(1 not in adapter.receive_sensors(), "a removed vehicle still has records")
+        adapter.add_vehicle(_config(1))
+        adapter.step(_STEP_US)
+        _require(1 in adapter.receive_sensors(), "an id cannot be used again")
+
+
+def _check_capabilities(factory: AdapterFactory, vehicles: int, steps: int) -> None:
+    with _with_fleet(factory, vehicles) as adapter:
+        promised = adapter.capabilities()
+        _require(isinstance(promised, SimulatorCapabilities), "capabilities() gives no such thing")
+        seen: set[str] = set()
+        for _ in range(max(steps, 60)):
+            adapter.step(_STEP_US)
+            for record in adapter.receive_sensors().values():
+                seen |= {name for name in _SENSORS if getattr(record, _SENSORS[name]) is not None}
+        for name in seen:
+            _require(getattr(promised.sensors, name), f"delivers {name} but does not say so")
+        if promised.sensors.imu:
+            _require("imu" in seen, "promises an IMU and delivers no sample")
+
+
+_SENSORS = {
+    "imu": "imu",
+    "gps": "gps",
+    "compass": "compass",
+    "barometer": "barometer",
+    "rangefinder": "rangefinders",
+}
+
+
+def _check_same_bytes(factory: AdapterFactory, vehicles: int, steps: int) -> None:
+    first, second = (_record_bytes(factory, vehicles, steps) for _ in range(2))
+    _require(first == second, "two runs of the same factory differ; is there a seed?")
+
+
+def _record_bytes(factory: AdapterFactory, vehicles: int, steps: int) -> bytes:
+    records: list[object] = []
+    with _with_fleet(factory, vehicles) as adapter:
+        for step in range(steps):
+            _drive(adapter, 0.5 if step % 7 else -0.25)
+            adapter.step(_STEP_US)
+            records.append(list(adapter.receive_sensors().values()))
+    return msgspec.msgpack.encode(records)
+
+
+def _check_threads(factory: AdapterFactory, vehicles: int, steps: int) -> None:
+    """Eight threads at once: no exception, no lost step, readers never see half a step."""
+    with _with_fleet(factory, vehicles) as adapter:
+        start = threading.Barrier(_THREADS)
+        begin_us = adapter.sim_time_us()
+
+        def work(number: int) -> None:
+            start.wait(timeout=10.0)
+            for _ in range(steps):
+                if number % 2:
+                    _drive(adapter, 0.1)
+                    adapter.step(_STEP_US)
+                else:
+                    _read_everything(adapter)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for future in [pool.submit(work, number) for number in range(_THREADS)]:
+                future.result(timeout=60.0)
+        moved_us = adapter.sim_time_us() - begin_us
+        expected_us = _THREADS // 2 * steps * _STEP_US
+        _require(moved_us == expected_us, f"{expected_us} us of steps moved time by {moved_us}")
+
+
+def _read_everything(adapter: SimulatorAdapter) -> None:
+    adapter.is_connected()
+    adapter.sim_time_us()
+    adapter.capabilities()
+    records = adapter.receive_sensors()
+    stamps = {record.timestamp_us for record in records.values()}
+    _require(len(stamps) <= 1, f"a reader saw records of several steps: {sorted(stamps)}")

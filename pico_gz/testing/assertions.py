@@ -1,0 +1,125 @@
+"""Assertions for rovers; each failure says where, when and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from math import hypot
+from typing import TypeVar
+
+from pico_gz.testing.rover_handle import RoverHandle
+from pico_gz.testing.sitl import Sitl
+
+Point = tuple[float, float]
+Subject = TypeVar("Subject", Sitl, RoverHandle)
+
+
+def assert_reached(
+    rover: RoverHandle, north_m: float, east_m: float, *, radius_m: float = 1.5
+) -> None:
+    """The rover has been within ``radius_m`` of a point."""
+    __tracebackhide__ = True
+    nearest_m, at_s = min(
+        (
+            (hypot(truth.north_m - north_m, truth.east_m - east_m), truth.timestamp_us / 1e6)
+            for truth in rover.sitl.history.truth[rover.id]
+        ),
+        default=(rover.distance_to(north_m, east_m), 0.0),
+    )
+    assert nearest_m <= radius_m, (
+        f"{rover.name} never came within {radius_m:g} m of north {north_m:g}, east {east_m:g}:"
+        f" nearest was {nearest_m:.2f} m, at {at_s:.2f} s."
+    )
+
+
+def assert_path_within(
+    rover: RoverHandle, points: Sequence[Point], max_m: float, *, from_sim_s: float = 0.0
+) -> None:
+    """The rover has never been further than ``max_m`` from the line through ``points``.
+
+    Args:
+        rover: whose path.
+        points: (north, east) [m], at least one.
+        max_m: how far away it may be.
+        from_sim_s: simulated time from which it counts.
+    """
+    __tracebackhide__ = True
+    for truth in rover.sitl.history.truth[rover.id]:
+        if truth.timestamp_us < from_sim_s * 1e6:
+            continue
+        away_m = distance_to_line((truth.north_m, truth.east_m), points)
+        assert away_m <= max_m, (
+            f"{rover.name} was {away_m:.2f} m off its path at {truth.timestamp_us / 1e6:.2f} s,"
+            f" at north {truth.north_m:.2f}, east {truth.east_m:.2f}; allowed are {max_m:g} m."
+        )
+
+
+def assert_no_contact(subject: Sitl | RoverHandle) -> None:
+    """Nobody (or not this rover) has touched anything."""
+    __tracebackhide__ = True
+    sitl = subject if isinstance(subject, Sitl) else subject.sitl
+    ids = [subject.id] if isinstance(subject, RoverHandle) else [rover.id for rover in subject]
+    touched = [event for event in sitl.history.contacts if event.vehicle_id in ids]
+    assert not touched, "\n".join(
+        f"at {event.time_us / 1e6:.2f} s: {event.text}" for event in touched[:10]
+    )
+
+
+def assert_min_separation(sitl: Sitl, min_m: float) -> None:
+    """No two rovers have been nearer than ``min_m`` (between their origins)."""
+    __tracebackhide__ = True
+    for one, other in combinations(sitl, 2):
+        truths = zip(sitl.history.truth[one.id], sitl.history.truth[other.id], strict=False)
+        for a, b in truths:
+            apart_m = hypot(a.north_m - b.north_m, a.east_m - b.east_m)
+            assert apart_m >= min_m, (
+                f"{one.name} and {other.name} were {apart_m:.2f} m apart at"
+                f" {a.timestamp_us / 1e6:.2f} s; allowed are {min_m:g} m."
+            )
+
+
+def assert_mode_sequence(rover: RoverHandle, modes: Sequence[str], *, exact: bool = False) -> None:
+    """The rover has been in these modes, in this order.
+
+    Args:
+        rover: whose modes.
+        modes: names of modes.
+        exact: no others in between; else only their order counts.
+    """
+    __tracebackhide__ = True
+    been = rover.modes
+    left = iter(been)
+    in_order = been == list(modes) if exact else all(mode in left for mode in modes)
+    assert in_order, f"{rover.name} went {' > '.join(been)}, not {' > '.join(modes)}."
+
+
+def assert_never(subject: Subject, condition: Callable[[Subject], bool], message: str = "") -> None:
+    """From now on, fail the test in the first step in which ``condition(subject)`` is true."""
+    __tracebackhide__ = True
+
+    def check(sitl: Sitl) -> None:
+        __tracebackhide__ = True
+        if condition(subject):
+            states = "; ".join(repr(rover) for rover in sitl)
+            raise AssertionError(
+                f"{message or 'What must never be'}: so at {sitl.time_s:.2f} s: {states}"
+            )
+
+    sitl: Sitl = subject if isinstance(subject, Sitl) else subject.sitl
+    sitl.check_every_step(check)
+
+
+def distance_to_line(point: Point, points: Sequence[Point]) -> float:
+    """Distance from a point to the line through several others [m]."""
+    if len(points) == 1:
+        return hypot(point[0] - points[0][0], point[1] - points[0][1])
+    return min(_distance_to_segment(point, start, end) for start, end in pairwise(points))
+
+
+def _distance_to_segment(point: Point, start: Point, end: Point) -> float:
+    along = (end[0] - start[0], end[1] - start[1])
+    to_point = (point[0] - start[0], point[1] - start[1])
+    length_m2 = along[0] ** 2 + along[1] ** 2
+    share = (to_point[0] * along[0] + to_point[1] * along[1]) / length_m2 if length_m2 else 0.0
+    share = min(1.0, max(0.0, share))
+    return hypot(to_point[0] - share * along[0], to_point[1] - share * along[1])

@@ -1,0 +1,146 @@
+"""Ports for tests: leased with file locks, so that workers and other processes never collide.
+
+Ports are locked in hundreds. A lock belongs to an open file, so the kernel gives it back when
+the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pico_gz.errors import PortClashError
+from pico_gz.port_owner import MAX_OFFSET, OFFSET_STEP, find_busy
+from pico_gz.ports import PortPlan, PortRole, PortUse
+
+_HUNDRED = 100
+# Below the range from which the kernel takes ports by itself.
+_OWN_PORTS = range(20_000, 32_000, _HUNDRED)
+
+
+def lock_folder() -> Path:
+    """Where the locks of this machine are; shared by all its users."""
+    return Path(tempfile.gettempdir()) / "pico_gz-ports"
+
+
+class PortLeases:
+    """The ports that this process has leased. Use it in a ``with`` block."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or lock_folder()
+        self._held: dict[int, int] = {}  # hundred -> file descriptor of its lock
+
+    def __enter__(self) -> PortLeases:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give everything back; harmless when called twice."""
+        while self._held:
+            _, lock = self._held.popitem()
+            os.close(lock)
+
+    def offset_for(self, plan_at: Callable[[int], PortPlan]) -> int:
+        """Lease the smallest offset at which a whole port plan is possible, free and ours.
+
+        Raises:
+            PortClashError: there is none.
+        """
+        for offset in range(0, MAX_OFFSET + 1, OFFSET_STEP):
+            plan = plan_at(offset)
+            if not plan.impossible() and self._lease(_movable(plan)):
+                return offset
+        raise PortClashError(
+            f"No offset up to {MAX_OFFSET} has all ports of this fleet free.",
+            hint="Use fewer rovers, or fewer test workers.",
+        )
+
+    def take(self, count: int = 1) -> range:
+        """Lease ``count`` ports in a row, free for UDP and for TCP, at most a hundred.
+
+        Raises:
+            PortClashError: there are no more.
+        """
+        for first in _OWN_PORTS:
+            uses = [
+                loopback_use(protocol, port)
+                for port in range(first, first + count)
+                for protocol in ("udp", "tcp")
+            ]
+            if first // _HUNDRED not in self._held and self._lease(uses):
+                return range(first, first + count)
+        raise PortClashError(f"There are no {count} free ports in a row left.")
+
+    def take_set(self, ports_at: Callable[[int], Iterable[PortUse]], tries: int) -> int:
+        """Lease the ports of the first number below ``tries`` whose ports are free and ours."""
+        for number in range(tries):
+            if self._lease(list(ports_at(number))):
+                return number
+        raise PortClashError("There are no free ports left.")
+
+    def _lease(self, uses: Iterable[PortUse]) -> bool:
+        """Take all of it or nothing."""
+        uses = list(uses)
+        hundreds = sorted({use.port // _HUNDRED for use in uses if _is_here(use)})
+        taken: dict[int, int] = {}
+        for hundred in hundreds:
+            lock = None if hundred in self._held else self._lock(hundred)
+            if lock is None:
+                break
+            taken[hundred] = lock
+        if len(taken) == len(hundreds) and not find_busy(uses):
+            self._held |= taken
+            return True
+        for lock in taken.values():
+            os.close(lock)
+        return False
+
+    def _lock(self, hundred: int) -> int | None:
+        self._make_folder()
+        path = self._folder / f"{hundred * _HUNDRED}.lock"
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Not in one call: a shared folder may refuse to "create" another user's file.
+            lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return None
+        return lock
+
+    def _make_folder(self) -> None:
+        if not self._folder.is_dir():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.chmod(0o1777)
+
+
+def _is_here(use: PortUse) -> bool:
+    """Ports of ground stations are leased too, so that no test hears the rovers of another."""
+    return use.role is not PortRole.RESERVED
+
+
+def _movable(plan: PortPlan) -> list[PortUse]:
+    """All but the ports that external ArduRovers open: no offset moves those, they lease theirs."""
+    fixed = {
+        port for vehicle in plan.vehicles for port in (*vehicle.ardurover_tcp, vehicle.ardurover_rc)
+    }
+    return [use for use in plan.uses if use.port not in fixed]
+
+
+def loopback_use(protocol: str, port: int) -> PortUse:
+    """A port that a test, or a program that it starts, will open."""
+    return PortUse(
+        owner="test",
+        protocol=protocol,
+        port=port,
+        host="127.0.0.1",
+        role=PortRole.BIND,
+        purpose="test",
+    )
