@@ -1,0 +1,1 @@
+"""From a fleet to a run: everything is put together here."""

@@ -1,0 +1,121 @@
+"""What ``pico-gz ctl`` can do to a running run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.clock import speed_of
+from pico_gz.bridge.view import BridgeState
+from pico_gz.errors import ConfigError
+from pico_gz.session.control_server import Command
+
+# (vehicle id, unit, kind of failure)
+Fail = Callable[[int, str, str], None]
+
+MAX_SINGLE_STEPS = 1_000_000
+STEP_ANSWER_S = 5.0  # a request for single steps is answered when they are done, or after this
+
+
+def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
+    """Command name -> function of the request."""
+
+    def pause(_: Mapping[str, Any]) -> dict[str, Any]:
+        bridge.pause()
+        return status_of(bridge)
+
+    def resume(_: Mapping[str, Any]) -> dict[str, Any]:
+        bridge.resume()
+        return status_of(bridge)
+
+    def toggle(request: Mapping[str, Any]) -> dict[str, Any]:
+        return resume(request) if bridge.is_paused() else pause(request)
+
+    def step(request: Mapping[str, Any]) -> dict[str, Any]:
+        count = integer(request, "count", 1, MAX_SINGLE_STEPS)
+        wanted = bridge.stats.steps + count
+        bridge.step(count)
+        end_s = time.monotonic() + STEP_ANSWER_S
+        while bridge.stats.steps < wanted and bridge.is_paused() and time.monotonic() < end_s:
+            time.sleep(0.005)
+        return status_of(bridge)
+
+    def speed(request: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = request.get("speed")
+        bridge.set_speed(None if wanted == "max" else number(request, "speed"))
+        return status_of(bridge)
+
+    def set_pose(request: Mapping[str, Any]) -> dict[str, Any]:
+        bridge.set_pose(
+            integer(request, "id", 1, 255),
+            number(request, "north_m"),
+            number(request, "east_m"),
+            number(request, "yaw_deg"),
+            number(request, "speed_mps") if "speed_mps" in request else 0.0,
+        )
+        return status_of(bridge)
+
+    def fail(request: Mapping[str, Any]) -> dict[str, Any]:
+        unit, kind = str(request.get("unit", "")), str(request.get("type", ""))
+        fail_unit(integer(request, "id", 1, 255), unit, kind)
+        return status_of(bridge)
+
+    return {
+        "pause": pause,
+        "resume": resume,
+        "toggle": toggle,
+        "step": step,
+        "speed": speed,
+        "set-pose": set_pose,
+        "fail": fail,
+        "status": lambda _: status_of(bridge),
+    }
+
+
+def status_of(bridge: SitlBridge) -> dict[str, Any]:
+    """How the run stands."""
+    view = bridge.view
+    vehicles = {}
+    for vehicle in bridge.vehicles():
+        truth, status = view.truth.get(vehicle.id), vehicle.status()
+        vehicles[str(vehicle.id)] = {
+            "name": vehicle.config.label,
+            "adapter": vehicle.adapter,
+            "north_m": truth.north_m if truth else None,
+            "east_m": truth.east_m if truth else None,
+            "mode": status.mode,
+            "armed": status.armed,
+            "last_message": status.last_message,
+        }
+    state = bridge.state
+    if bridge.is_paused():
+        state = BridgeState.PAUSED
+    elif state is BridgeState.PAUSED:  # resumed, and the loop has not looked yet
+        state = BridgeState.RUNNING
+    return {
+        "state": state.value,
+        "sim_time_s": view.time_us / 1e6,
+        "steps": bridge.stats.steps,
+        "lost_steps": bridge.stats.lost_steps,
+        "rtf": bridge.stats.real_time_factor,
+        "speed": speed_of(bridge.time_mode) or "max",
+        "vehicles": vehicles,
+    }
+
+
+def integer(request: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    """A whole number of a request, checked."""
+    value = request.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigError(f"{name} is a whole number, {low}..{high}, not {value!r}.")
+    return value
+
+
+def number(request: Mapping[str, Any], name: str) -> float:
+    """A finite number of a request, checked."""
+    value = request.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
+        raise ConfigError(f"{name} is a number, not {value!r}.")
+    return float(value)

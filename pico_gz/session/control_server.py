@@ -1,0 +1,128 @@
+"""``pico-gz ctl`` meets a running run here: a Unix socket, mode 0600, JSON lines.
+
+A request is one line, ``{"command": "pause"}``; so is the answer, ``{"ok": true, "result": {...}}``
+or ``{"ok": false, "error": {"code", "message", "hint"}}``. A connection may send many.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pico_gz.errors import ConfigError, PicoGzError
+
+log = logging.getLogger(__name__)
+
+MAX_LINE_BYTES = 65_536
+IDLE_LIMIT_S = 60.0
+MAX_CLIENTS = 16
+
+Command = Callable[[Mapping[str, Any]], Any]
+
+
+class ControlServer:
+    """Answers control requests on threads of its own; commands go through the bridge."""
+
+    def __init__(self, path: Path, commands: Mapping[str, Command]) -> None:
+        self.path = path
+        self._commands = commands
+        self._closed = threading.Event()
+        self._slots = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._socket = _bind(path)
+        self._thread = threading.Thread(target=self._accept, name="pico-gz-control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening and remove the socket; harmless when called twice."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+        self._thread.join(timeout=1.0)
+
+    def _accept(self) -> None:
+        while not self._closed.is_set():
+            try:
+                client, _ = self._socket.accept()
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            if self._slots.acquire(blocking=False):
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            else:
+                client.close()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, client.makefile("rb") as lines:
+                client.settimeout(IDLE_LIMIT_S)
+                while line := lines.readline(MAX_LINE_BYTES):
+                    client.sendall(self._answer(line) + b"\n")
+        except OSError as exc:
+            log.debug("control client left: %s", exc)
+        finally:
+            self._slots.release()
+
+    def _answer(self, line: bytes) -> bytes:
+        try:
+            return msgspec.json.encode({"ok": True, "result": self._call(line)})
+        except PicoGzError as exc:
+            return _error(type(exc).__name__, exc.message, exc.hint)
+        except Exception as exc:  # a client's request must never end the run
+            log.exception("control request failed")
+            return _error(type(exc).__name__, str(exc), "")
+
+    def _call(self, line: bytes) -> Any:
+        try:
+            request = msgspec.json.decode(line)
+        except msgspec.DecodeError as exc:
+            raise ConfigError(f"Not a JSON line: {exc}") from exc
+        if not isinstance(request, dict) or not isinstance(request.get("command"), str):
+            raise ConfigError("A request is an object with a 'command'.")
+        name = request["command"]
+        if name not in self._commands:
+            raise ConfigError(
+                f"Unknown command {name!r}.", hint="Known: " + ", ".join(sorted(self._commands))
+            )
+        return self._commands[name](request)
+
+
+def _bind(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _make_private_folder(path.parent)
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(MAX_CLIENTS)
+        listener.settimeout(0.2)
+    except OSError as exc:
+        listener.close()
+        raise ConfigError(
+            f"The control socket {path} cannot be opened: {exc.strerror or exc}.",
+            hint="Set XDG_RUNTIME_DIR to a short folder of your own.",
+        ) from exc
+    return listener
+
+
+def _make_private_folder(folder: Path) -> None:
+    """The shared /tmp may hold a folder of this name that somebody else has prepared."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "its folder belongs to another user")
+
+
+def _error(code: str, message: str, hint: str) -> bytes:
+    return msgspec.json.encode(
+        {"ok": False, "error": {"code": code, "message": message, "hint": hint}}
+    )

@@ -1,0 +1,91 @@
+"""External autopilots of a run: the server that they connect to, and how to start them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pico_gz.config import FleetConfig, VehiclePlan
+from pico_gz.errors import ConfigError
+from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
+from pico_gz.fdm.server import FdmServer
+from pico_gz.fdm.vehicle import ExternalVehicle, ImuSource
+from pico_gz.local_frame import LocalFrame
+from pico_gz.ports import PortPlan
+from pico_gz.simulator.ops import SCALAR
+
+# ArduRover holds itself back to this; the kit paces the run, so it must not be the brake.
+_FLAT_OUT_SPEEDUP = 100.0
+
+
+def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
+    """The vehicles that programs of other people drive."""
+    return [plan for plan in fleet.vehicles if plan.config.autopilot == "external"]
+
+
+def make_fdm_server(
+    fleet: FleetConfig,
+    ports: PortPlan,
+    frame: LocalFrame,
+    *,
+    lockstep: bool,
+    on_event: Callable[[str, str, int], None],
+) -> FdmServer:
+    """Bind the wire of every external vehicle."""
+    on_gazebo = fleet.on_gazebo()
+    return FdmServer(
+        [
+            ExternalVehicle(
+                vehicle_id=plan.id,
+                fdm_port=ports.vehicle(plan.id).server,
+                drive=plan.rover.drive,
+                channels=plan.config.channels,
+                # What Gazebo's IMU measures is passed through as it is.
+                imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
+            )
+            for plan in external_plans(fleet)
+        ],
+        lockstep=lockstep,
+        host=fleet.net.bind,
+        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(
+            SCALAR, north_m, east_m, down_m
+        ),
+        on_event=on_event,
+    )
+
+
+def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path) -> list[str]:
+    """One line to paste per external vehicle."""
+    return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
+
+
+def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
+    """Write each external vehicle's ``rover.parm`` into its run folder.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    for plan in external_plans(fleet):
+        path = folder / plan.config.label / PARAMETER_FILE
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(parameter_file(plan.rover, plan.config))
+        except OSError as exc:
+            raise ConfigError(
+                f"{path} cannot be written: {exc.strerror}.",
+                hint="Start pico-gz in a folder that you may write to.",
+            ) from exc
+
+
+def _start(
+    plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path
+) -> ArduRoverStart:
+    return ArduRoverStart(
+        vehicle_id=plan.id,
+        fdm_port=ports.vehicle(plan.id).server,
+        home=frame,
+        gcs_port=plan.config.mavlink_port or fleet.rules.mavlink_port(plan.id),
+        gcs_host=fleet.net.gcs_host,
+        speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
+        run_dir=str(folder / plan.config.label),
+    )

@@ -1,0 +1,68 @@
+"""MAVLink of a run: which vehicle talks over which links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pico_gz.autopilot.api import GroundControlled
+from pico_gz.config import FleetConfig
+from pico_gz.mavlink.fleet import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.signing import load_key
+from pico_gz.ports import Link, LinkKind, PortPlan
+from pico_gz.session.sim_state import TruthReader
+
+
+def make_mavlink(
+    fleet: FleetConfig,
+    ports: PortPlan,
+    vehicles: Mapping[int, GroundControlled],
+    *,
+    truth: TruthReader,
+    inject: Callable[[int, str, str], None],
+    tlog_dir: Path | None,
+) -> FleetMavlink:
+    """MAVLink for every built-in vehicle; nothing is opened yet.
+
+    Raises:
+        ConfigError: the signing key cannot be used.
+    """
+    plans = [
+        VehicleLinkPlan(
+            plan.id,
+            vehicles[plan.id],
+            (
+                Link(LinkKind.UDPOUT, fleet.net.gcs_host, ports.vehicle(plan.id).mavlink),
+                *plan.links,
+            ),
+            truth.of(plan.id),
+        )
+        for plan in fleet.vehicles
+        if plan.id in vehicles
+    ]
+    midnight = datetime.combine(fleet.origin.date, datetime.min.time(), tzinfo=UTC)
+    return FleetMavlink(
+        plans,
+        tcp=(fleet.net.bind, ports.tcp_port) if ports.tcp_port and plans else None,
+        fleet_links=fleet.links,
+        bind=fleet.net.bind,
+        signing_key=load_key(fleet.signing_key_file) if fleet.signing_key_file else None,
+        inject=inject,
+        tlog_dir=tlog_dir,
+        # Simulated time starts at the fleet's date, so that recordings repeat too.
+        epoch_us=int(midnight.timestamp()) * 1_000_000,
+        allow_gcs_sysid=fleet.allow_gcs_sysid,
+    )
+
+
+def mavlink_lines(fleet: FleetConfig, ports: PortPlan, ids: Collection[int]) -> list[str]:
+    """Where a ground station finds the vehicles, for people."""
+    numbers = sorted({ports.vehicle(vehicle_id).mavlink for vehicle_id in ids})
+    span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}..{numbers[-1]}"
+    lines = [f"MAVLink: sending to UDP {fleet.net.gcs_host}:{span}"]
+    if ports.tcp_port:
+        lines[0] += f", whole fleet on TCP {fleet.net.bind}:{ports.tcp_port}"
+    if fleet.signing_key_file:
+        lines.append(f"MAVLink is signed with the key in {fleet.signing_key_file}")
+    return lines

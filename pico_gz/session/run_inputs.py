@@ -1,0 +1,101 @@
+"""Everything a run was made from, kept with its recording, so that it can be made again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pico_gz.config import FleetConfig, VehiclePlan
+from pico_gz.errors import ConfigError
+
+_FLOAT = "float:"
+
+
+def config_as_dict(fleet: FleetConfig) -> dict[str, Any]:
+    """A fleet as plain values, for JSON."""
+    plain: dict[str, Any] = _each_value(msgspec.to_builtins(fleet, enc_hook=str), _without_infinity)
+    return plain
+
+
+def config_from_dict(plain: Mapping[str, Any]) -> FleetConfig:
+    """The fleet that ``config_as_dict`` was given.
+
+    Raises:
+        ConfigError: it is of another version.
+    """
+    try:
+        return msgspec.convert(_each_value(plain, _with_infinity), FleetConfig, dec_hook=_path)
+    except msgspec.ValidationError as exc:
+        raise ConfigError(f"The recorded fleet is of another version: {exc}.") from exc
+
+
+def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
+    """The texts of the files that vehicles start with, by ``VEHICLE ID/KIND``.
+
+    Kinds are ``mission``, ``params`` and ``kept`` (parameters set from the ground in an earlier
+    run of the same fleet file). A file that cannot be read is left out; the run itself says so.
+    """
+    found = {}
+    for plan in fleet.vehicles:
+        kept = run_folder / fleet.name / f"{plan.config.label}.parm" if fleet.source else None
+        for kind, path in (("mission", plan.mission), ("params", plan.params), ("kept", kept)):
+            if path is not None and path.is_file():
+                found[f"{plan.id}/{kind}"] = path.read_text(errors="replace")
+    return found
+
+
+def restore_inputs(fleet: FleetConfig, inputs: Mapping[str, str], folder: Path) -> FleetConfig:
+    """Write the recorded files below ``folder`` and return the fleet that starts with them."""
+    vehicles = tuple(_restore(fleet, plan, inputs, folder) for plan in fleet.vehicles)
+    return dataclasses.replace(fleet, vehicles=vehicles)
+
+
+def _restore(
+    fleet: FleetConfig, plan: VehiclePlan, inputs: Mapping[str, str], folder: Path
+) -> VehiclePlan:
+    changes: dict[str, Path] = {}
+    for kind in ("mission", "params"):
+        original: Path | None = getattr(plan, kind)
+        text = inputs.get(f"{plan.id}/{kind}")
+        if original is not None and text is not None:
+            changes[kind] = _write(folder / str(plan.id) / original.name, text)
+    kept = inputs.get(f"{plan.id}/kept")
+    if kept is not None:
+        _write(folder / fleet.name / f"{plan.config.label}.parm", kept)
+    return msgspec.structs.replace(plan, **changes)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def _each_value(tree: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(tree, Mapping):
+        return {key: _each_value(value, change) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_each_value(value, change) for value in tree]
+    return change(tree)
+
+
+def _without_infinity(value: Any) -> Any:
+    """JSON has no infinity, and some rovers have no limit."""
+    return f"{_FLOAT}{value}" if isinstance(value, float) and not isfinite(value) else value
+
+
+def _with_infinity(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FLOAT):
+        return float(value.removeprefix(_FLOAT))
+    return value
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError(kind)
