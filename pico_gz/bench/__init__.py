@@ -1,0 +1,1 @@
+"""The figures the kit promises, measured on the machine at hand (``pico-gz bench``)."""

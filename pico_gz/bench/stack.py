@@ -1,0 +1,101 @@
+"""The whole path: simulator, bridge, platform, autopilot, MAVLink."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+from pico_gz import SitlBridge, VehicleConfig
+from pico_gz.bench.figure import Figure, best_us
+from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.session.options import RunOptions
+from pico_gz.session.result import RunResult
+from pico_gz.session.session import Session
+from pico_gz.testing.scripted import ScriptedAdapter
+
+
+def bridge_figure() -> Figure:
+    """Bridge and platform without a simulator and without autopilots."""
+    vehicles, steps = 100, 100
+    bridge = SitlBridge()
+    bridge.register_adapter(ScriptedAdapter())
+    for vehicle_id in range(1, vehicles + 1):
+        bridge.spawn_vehicle(VehicleConfig(id=vehicle_id))
+    bridge.step(10)
+    value = best_us(lambda: bridge.step(steps), steps * vehicles)
+    bridge.close()
+    return Figure(
+        name="bridge",
+        what="Bridge + platform",
+        value=value,
+        unit="us/vehicle-step",
+        goal=8.0,
+    )
+
+
+def one_rover_figure() -> Figure:
+    """One rover with its autopilot, as fast as possible."""
+    session, wall_s = _run(1, 60.0, mavlink=True)
+    return Figure(
+        name="one_rover",
+        what="One rover, full stack, 10 ms steps, autopilot at 50 Hz",
+        value=session.sim_time_s / wall_s,
+        unit="x real time",
+        goal=150.0,
+        higher_is_better=True,
+    )
+
+
+def ten_rovers_figure() -> Figure:
+    """Latency of ten rovers in lockstep."""
+    session, _ = _run(10, 30.0, mavlink=True)
+    latency = session.latency_ms
+    return Figure(
+        name="latency_10",
+        what="Sensor to actuator in lockstep, 10 vehicles, p99 (p50 < 1, p99.9 < 20)",
+        value=latency.p99,
+        unit="ms",
+        goal=5.0,
+        detail={"p50": latency.p50, "p999": latency.p999, "max": latency.max},
+    )
+
+
+def full_fleet_figures() -> list[Figure]:
+    """255 rovers: speed, lost steps, memory."""
+    result, wall_s = _run(255, 10.0, mavlink=True)
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    return [
+        Figure(
+            name="fleet_255",
+            what="255 rovers, full stack, default streams",
+            value=result.sim_time_s / wall_s,
+            unit="x real time",
+            goal=1.0,
+            higher_is_better=True,
+            detail={"lost_steps": float(result.lost_steps)},
+        ),
+        Figure(
+            name="memory_255",
+            what="Memory, 255 rovers, full stack",
+            value=memory_mb,
+            unit="MB",
+            goal=400.0,
+        ),
+    ]
+
+
+def _run(rovers: int, duration_s: float, *, mavlink: bool) -> tuple[RunResult, float]:
+    fleet = default_fleet(
+        overrides=FleetOverrides(
+            rovers=rovers,
+            adapter="lightweight",
+            speed="max",
+            allow_gcs_sysid=True,
+            layout="grid",
+        )
+    )
+    options = RunOptions(duration_s=duration_s, demo=True, mavlink=mavlink, control=False)
+    with Session(fleet, options) as session:
+        started_s = time.perf_counter()
+        result = session.run()
+        return result, time.perf_counter() - started_s
