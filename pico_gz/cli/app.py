@@ -1,0 +1,152 @@
+"""The ``pico-gz`` command: one table of commands, each imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pico_gz import __version__
+from pico_gz.cli.exits import EXIT_CODES, ExitCode, report
+
+# Name -> where the function (or a Typer with commands of its own) is, and what help says of it.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("pico_gz.cli.init:init", "Write a commented fleet file to start from."),
+    "run": ("pico_gz.cli.run:run", "Run a fleet."),
+    "ctl": ("pico_gz.cli.ctl:ctl", "Pause, step, speed up or disturb a running run."),
+    "world": ("pico_gz.cli.world:world", "Generate a Gazebo world for a fleet."),
+    "lint": ("pico_gz.cli.lint:lint", "Find mistakes in SDF worlds and models."),
+    "ports": ("pico_gz.cli.ports:ports", "Show the port plan of a fleet; refuse clashes."),
+    "compose": ("pico_gz.cli.compose:compose", "Write a Compose file for a fleet."),
+    "up": ("pico_gz.cli.up:up", "Start the containers."),
+    "down": ("pico_gz.cli.down:down", "Stop and remove the containers."),
+    "status": ("pico_gz.cli.status:status", "Show how the containers are."),
+    "logs": ("pico_gz.cli.logs:logs", "Show what the containers say."),
+    "compare": ("pico_gz.cli.compare:compare", "Run the same commands on two simulators."),
+    "conformance": ("pico_gz.cli.conformance:conformance", "Check a live peer against the wire."),
+    "replay": ("pico_gz.cli.replay:replay", "Show a recording in the browser."),
+    "plot": ("pico_gz.cli.plot:plot", "Draw a recording."),
+    "diff": ("pico_gz.cli.diff:diff", "Find the first difference of two recordings."),
+    "rerun": ("pico_gz.cli.rerun:rerun", "Prove that a recording can be repeated."),
+    "adapters": ("pico_gz.cli.adapters:adapters", "Show the simulators and which are usable here."),
+    "doctor": (
+        "pico_gz.cli.doctor:doctor",
+        "Show what is here, what is missing, how to get it.",
+    ),
+    "bench": ("pico_gz.cli.bench:bench", "Measure how fast the kit is on this machine."),
+}
+
+_SECTIONS_AS_WRITTEN = ("Example", "Exit codes")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    _replace_closed_streams()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(int(run_command(arguments)))
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line; every error becomes words and an exit code here."""
+    as_json = "--json" in arguments
+    try:
+        app = build_app(next((word for word in arguments if not word.startswith("-")), ""))
+        result = app(list(arguments) or ["--help"], standalone_mode=False, prog_name="pico-gz")
+        sys.stdout.flush()
+    except SystemExit as stop:
+        # typer's own way to end when nobody reads stdout any more: the reader has seen enough.
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _without_a_reader()
+        raise
+    except BrokenPipeError:
+        return _without_a_reader()
+    except (Exception, KeyboardInterrupt) as error:
+        return report(error, as_json=as_json)
+    return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _replace_closed_streams() -> None:
+    """Write into nothing where stdout or stderr is closed; a socket must not get its number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _without_a_reader() -> int:
+    """End quietly; the interpreter must not complain when it flushes stdout again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.DONE
+
+
+def build_app(wanted: str) -> typer.Typer:
+    """Build the command line with only one command really imported."""
+    app = typer.Typer(
+        help="Run rover autopilots against simulated worlds.",
+        epilog=_as_written(EXIT_CODES),
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name, (target, summary) in COMMANDS.items():
+        if name == wanted:
+            _add(app, name, _load(target), summary)
+        elif find_spec(target.partition(":")[0]) is not None:
+            app.command(name, short_help=summary)(_placeholder)
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"pico-gz {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Run rover autopilots against simulated worlds."""
+
+
+def _placeholder() -> None:
+    """Stand in for a command that was not called; only its name and summary are shown."""
+
+
+def _load(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _add(
+    app: typer.Typer, name: str, command: typer.Typer | Callable[..., Any], summary: str
+) -> None:
+    epilog = _as_written(EXIT_CODES)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, short_help=summary, epilog=epilog)
+    else:
+        help_text = _help_of(command)
+        app.command(name, help=help_text, short_help=summary, epilog=epilog)(command)
+
+
+def _help_of(command: Callable[..., Any]) -> str:
+    """The docstring without its argument list, with examples line by line as written."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    shown = [text for text in paragraphs if not text.startswith(("Args:", "Raises:"))]
+    return "\n\n".join(
+        _as_written(text) if text.startswith(_SECTIONS_AS_WRITTEN) else text for text in shown
+    )
+
+
+def _as_written(text: str) -> str:
+    """Keep help from joining the lines of a block."""
+    return f"\b\n{text}"

@@ -1,0 +1,133 @@
+"""``pico-gz bench``: measure the promised figures on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import typer
+
+from pico_gz.bench.figure import Figure
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.table import print_table
+from pico_gz.errors import ConfigError, did_you_mean
+
+Group = Callable[[], list[Figure]]
+
+
+def bench(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Measure only this group; may be repeated.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 when a goal is missed.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Measure how fast the kit is on this machine.
+
+    Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
+    same run, because machines differ and are noisy; bare_loop_us tells how fast this one is.
+
+    Example:
+      pico-gz bench
+      pico-gz bench --only simulator --only start --json
+    """
+    from pico_gz.bench.reference import bare_loop_us
+
+    reference_us = bare_loop_us()
+    figures = list(_measure(_chosen(only), quiet=as_json))
+    missed = [figure for figure in figures if not figure.reached]
+    if as_json:
+        print_json(
+            {
+                "machine": {
+                    "cpus": os.cpu_count(),
+                    "python": platform.python_version(),
+                    "system": f"{platform.system()} {platform.machine()}",
+                    "bare_loop_us": reference_us,
+                },
+                "figures": {figure.name: figure.as_dict() for figure in figures},
+                "missed": [figure.name for figure in missed],
+            }
+        )
+    else:
+        _print(figures, reference_us)
+    return ExitCode.FAILED if strict and missed else ExitCode.DONE
+
+
+def _chosen(only: list[str] | None) -> dict[str, Group]:
+    for name in only or ():
+        if name not in _GROUPS:
+            raise ConfigError(f"No group of figures {name!r}.", hint=did_you_mean(name, _GROUPS))
+    return {name: group for name, group in _GROUPS.items() if not only or name in only}
+
+
+def _measure(groups: dict[str, Group], *, quiet: bool) -> Iterator[Figure]:
+    for number, (name, group) in enumerate(groups.items(), start=1):
+        if not quiet:
+            print(f"[{number}/{len(groups)}] {name} ...", file=sys.stderr, flush=True)
+        yield from group()
+
+
+def _simulator() -> list[Figure]:
+    from pico_gz.bench import simulator
+
+    return simulator.figures()
+
+
+def _stack() -> list[Figure]:
+    from pico_gz.bench import stack
+
+    return [stack.bridge_figure(), stack.one_rover_figure(), stack.ten_rovers_figure()]
+
+
+def _fleet() -> list[Figure]:
+    from pico_gz.bench import stack
+
+    return stack.full_fleet_figures()
+
+
+def _autopilot() -> list[Figure]:
+    from pico_gz.bench import autopilot
+
+    return [autopilot.figure()]
+
+
+def _wire() -> list[Figure]:
+    from pico_gz.bench import wire
+
+    return wire.figures()
+
+
+def _start() -> list[Figure]:
+    from pico_gz.bench import start
+
+    return start.figures()
+
+
+_GROUPS: dict[str, Group] = {
+    "simulator": _simulator,
+    "autopilot": _autopilot,
+    "stack": _stack,
+    "fleet": _fleet,
+    "wire": _wire,
+    "start": _start,
+}
+
+
+def _print(figures: list[Figure], reference_us: float) -> None:
+    rows = [
+        (
+            figure.what,
+            f"{figure.value:.3g}",
+            f"{'>=' if figure.higher_is_better else '<='} {figure.goal:g} {figure.unit}",
+            "reached" if figure.reached else "MISSED",
+        )
+        for figure in figures
+    ]
+    print_table(("figure", "measured", "goal", ""), rows)
+    print(f"\nReference: one turn of a bare Python loop takes {reference_us:.3f} us here.")

@@ -1,0 +1,136 @@
+"""``pico-gz compare``: the same commands on two simulators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from pico_gz.cli.console_log import show_warnings
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.table import print_table
+from pico_gz.comparison.drive import drive_open_loop
+from pico_gz.comparison.open_loop import PHASES
+from pico_gz.comparison.plot import draw_comparison, require_plots
+from pico_gz.comparison.tracks import Difference, Track, differences, phase_results
+from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.session.adapters import choose_adapters
+
+Tracks = Mapping[int, Track]
+
+
+def compare(
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
+    first: Annotated[str, typer.Option(help="The simulator to compare with.")] = "lightweight",
+    second: Annotated[str, typer.Option(help="The simulator that is compared.")] = "gazebo",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw it too (extra plots).")
+    ] = None,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
+    ] = "0",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Drive the same commands by the clock on two simulators and show how far apart they are.
+
+    No autopilot and no sensor takes part: straight ahead, an arc, a turn and back again, each
+    from standing still. A simulator that is not here ends with exit code 4.
+
+    Example:
+      pico-gz compare fleet.toml
+      pico-gz compare --rovers 1 --plot difference.png --json
+    """
+    show_warnings(sys.stderr)
+    overrides = FleetOverrides(rovers=rovers, autopilot="none")
+    fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
+    names = (first, second)
+    if plot is not None:
+        require_plots()
+    for name in names:  # before any of them takes time
+        choose_adapters(fleet.with_adapters({plan.id: name for plan in fleet.vehicles}))
+    tracks = []
+    for name in names:
+        print(f"Driving on {name} ...", file=sys.stderr, flush=True)
+        tracks.append(drive_open_loop(fleet, name))
+    pair = tracks[0], tracks[1]
+    if plot is not None:
+        draw_comparison(plot, names, pair)
+    if as_json:
+        print_json(_as_dict(fleet, names, pair))
+    else:
+        _print(fleet, names, pair)
+        if plot is not None:
+            print(f"\nDrawn: {plot}")
+    return ExitCode.DONE
+
+
+def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]) -> None:
+    a, b = names
+    for plan in fleet.vehicles:
+        pair = tracks[0][plan.id], tracks[1][plan.id]
+        print(f"{plan.config.label} ({plan.rover.preset})")
+        header = ("command", "s", f"{a} m", f"{b} m", f"{a} deg", f"{b} deg")
+        rows = [
+            (
+                result.name,
+                f"{result.seconds:g}",
+                *(f"{distance:.3f}" for distance in result.distance_m),
+                *(f"{turn:.1f}" for turn in result.turn_deg),
+            )
+            for result in phase_results(*pair, PHASES[plan.rover.drive])
+        ]
+        print_table(header, rows)
+        print()
+        print_table(
+            ("time s", "position difference m", "heading difference deg"),
+            [
+                (f"{d.time_s:.0f}", f"{d.position_m:.3f}", f"{d.heading_deg:.2f}")
+                for d in _every_two_seconds(differences(*pair))
+            ],
+        )
+        print()
+    vehicle_id, worst = _worst(fleet, tracks)
+    print(
+        f"Farthest apart: {worst.position_m:.3f} m and {worst.heading_deg:.1f} deg "
+        f"(rover {vehicle_id}, after {worst.time_s:.1f} s)"
+    )
+
+
+def _every_two_seconds(apart: list[Difference]) -> list[Difference]:
+    return [d for d in apart if abs(d.time_s / 2.0 - round(d.time_s / 2.0)) < 1e-6]
+
+
+def _worst(fleet: FleetConfig, tracks: tuple[Tracks, Tracks]) -> tuple[int, Difference]:
+    everything = [
+        (plan.id, difference)
+        for plan in fleet.vehicles
+        for difference in differences(tracks[0][plan.id], tracks[1][plan.id])
+    ]
+    return max(everything, key=lambda entry: entry[1].position_m)
+
+
+def _as_dict(
+    fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]
+) -> dict[str, Any]:
+    vehicle_id, worst = _worst(fleet, tracks)
+    return {
+        "adapters": list(names),
+        "worst": {"vehicle_id": vehicle_id, **msgspec.to_builtins(worst)},
+        "vehicles": {
+            str(plan.id): {
+                "phases": msgspec.to_builtins(
+                    phase_results(tracks[0][plan.id], tracks[1][plan.id], PHASES[plan.rover.drive])
+                ),
+                "differences": msgspec.to_builtins(
+                    differences(tracks[0][plan.id], tracks[1][plan.id])
+                ),
+            }
+            for plan in fleet.vehicles
+        },
+    }

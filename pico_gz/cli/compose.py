@@ -1,0 +1,101 @@
+"""``pico-gz compose``: a Compose file for a fleet."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.exits import print_json
+from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.config import FleetOverrides
+from pico_gz.containers.build_context import build_context
+from pico_gz.containers.compose_command import ComposeCommand
+from pico_gz.containers.compose_file import ComposeFile, ComposeOptions
+from pico_gz.containers.fleet_parts import FleetPart, cut_fleet
+from pico_gz.containers.stack_settings import DEFAULT_NAME, check_name
+from pico_gz.errors import ConfigError, MissingProgramError
+
+
+def compose(
+    fleet_file: Annotated[Path, typer.Argument(metavar="FLEET.toml")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")
+    ] = Path("fleet.compose.yaml"),
+    per_bridge: Annotated[
+        int | None,
+        typer.Option(help="Most rovers of one bridge and world; default 20 on Gazebo, else 255."),
+    ] = None,
+    gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
+    record: Annotated[bool, typer.Option("--record", help="Keep recordings.")] = False,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where those go; default: a volume.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Write a Compose file for exactly this fleet, with several worlds when one is too small.
+
+    Rovers in different worlds do not meet. A fleet that cannot run in containers is refused.
+
+    Example:
+      pico-gz compose fleet.toml -o fleet.compose.yaml
+      docker compose -f fleet.compose.yaml up
+    """
+    fleet = open_fleet(fleet_file, FleetOverrides(gcs=gcs))
+    parts = cut_fleet(fleet, per_bridge)
+    options = ComposeOptions(
+        project=check_name(name), context=build_context(), runs=runs, gcs=gcs, record=record
+    )
+    text = ComposeFile(fleet, parts, options).text()
+    was_checked = _check(text, options)
+    _write(output, text, force=force)
+    if as_json:
+        print_json({"file": str(output), "parts": [_as_dict(part) for part in parts],
+                    "checked": was_checked})  # fmt: skip
+        return
+    rovers = len(fleet.vehicles)
+    print(f"Wrote {output}: {rovers} rovers, {len(parts)} bridge{'s' * (len(parts) > 1)}.")
+    if len(parts) > 1:
+        print("Rovers of different bridges do not meet; each bridge has ports of its own.")
+    print(f"Next: docker compose -f {output} up")
+
+
+def _check(text: str, options: ComposeOptions) -> bool:
+    """Have Compose read the file, if it is here.
+
+    Raises:
+        LaunchError: Compose refuses it.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        try:
+            command = ComposeCommand(options.context, options.project, file=Path(file.name))
+        except MissingProgramError:
+            print("Warning: not checked, because there is no Compose here.", file=sys.stderr)
+            return False
+        command.run("--profile", "*", "config", "--quiet")
+    return True
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} exists already.", hint="--force overwrites it; -o FILE writes another one."
+        ) from None
+
+
+def _as_dict(part: FleetPart) -> dict[str, object]:
+    return {
+        "vehicles": part.vehicles,
+        "on_gazebo": part.on_gazebo,
+        "external": part.external,
+    }

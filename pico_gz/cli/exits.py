@@ -1,0 +1,117 @@
+"""How commands end: errors to exit codes, and to words for people or JSON for programs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import traceback
+from enum import IntEnum
+from typing import Any
+
+import typer
+
+from pico_gz.errors import (
+    ConfigError,
+    MissingExtraError,
+    MissingProgramError,
+    PicoGzError,
+    PortClashError,
+)
+
+# typer carries its own copy of click; these two classes are all that is needed of it.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+DEBUG_VARIABLE = "PICO_GZ_DEBUG"
+
+EXIT_CODES = """\
+Exit codes:
+  0        done
+  1        the run failed, or there are findings
+  2        bad usage or fleet file
+  3        port in use
+  4        something needed is missing
+  130/143  stopped by a signal"""
+
+
+class ExitCode(IntEnum):
+    """What the shell sees."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    PORT_IN_USE = 3
+    MISSING = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+# Most specific first.
+_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
+    (PortClashError, ExitCode.PORT_IN_USE),
+    (ConfigError, ExitCode.USAGE),
+    (MissingExtraError, ExitCode.MISSING),
+    (MissingProgramError, ExitCode.MISSING),
+    (UsageError, ExitCode.USAGE),
+    (typer.Abort, ExitCode.INTERRUPTED),
+    (KeyboardInterrupt, ExitCode.INTERRUPTED),
+    (PermissionError, ExitCode.MISSING),
+    (FileNotFoundError, ExitCode.USAGE),
+    (NotADirectoryError, ExitCode.USAGE),
+    (IsADirectoryError, ExitCode.USAGE),
+)
+
+
+def exit_code_of(error: BaseException) -> ExitCode:
+    """The exit code that an error stands for."""
+    if isinstance(error, OSError) and error.errno == errno.EROFS:
+        return ExitCode.MISSING
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def report(error: BaseException, *, as_json: bool) -> ExitCode:
+    """Tell an error once, without a traceback, and return the exit code.
+
+    For programs it is one JSON object on stdout, for people one or two lines on stderr.
+    """
+    code = exit_code_of(error)
+    message, hint = _words(error)
+    if as_json:
+        print_json({"error": {"code": int(code), "message": message, "hint": hint}})
+    elif code is ExitCode.INTERRUPTED:
+        _tell("Stopped.")
+    else:
+        _tell(f"Error: {message}" + (f"\n{hint}" if hint else ""))
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(error)
+    return code
+
+
+def print_json(value: Any) -> None:
+    """Print the one JSON object of a command; NaN and infinity would break its reader."""
+    print(json.dumps(value, allow_nan=False))
+
+
+def _words(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, PicoGzError):
+        return error.message, error.hint
+    if isinstance(error, ClickException):
+        message = str(error.format_message())  # type: ignore[attr-defined]
+        context = getattr(error, "ctx", None)
+        return message, f"Try '{context.command_path} --help'." if context else ""
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
+        return "Stopped.", ""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}.", ""
+    hint = f"This is a defect of pico-gz; {DEBUG_VARIABLE}=1 shows where."
+    return f"{type(error).__name__}: {error}", hint
+
+
+def _tell(text: str) -> None:
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # nobody listens any more; the exit code still tells
+        return

@@ -1,0 +1,63 @@
+"""What every command that takes a fleet has in common."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pico_gz.config import FleetConfig, FleetOverrides, default_fleet, load_fleet
+from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.port_owner import OFFSET_STEP, free_offset
+
+AUTO = "auto"
+
+
+def open_fleet(
+    path: Path | None, overrides: FleetOverrides, *, port_offset: str = "0"
+) -> FleetConfig:
+    """Read the fleet file, or take the default fleet; tell its warnings on stderr.
+
+    Args:
+        path: the fleet file; None for the default fleet.
+        overrides: options that win over it.
+        port_offset: a number, or ``auto`` for the first at which all ports are free.
+    """
+    fleet = load_fleet(path, overrides) if path else default_fleet(overrides=overrides)
+    for warning in fleet.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    return move_ports(fleet, port_offset)
+
+
+def move_ports(fleet: FleetConfig, port_offset: str) -> FleetConfig:
+    """The fleet with all its ports moved as ``--port-offset`` says."""
+    if port_offset == AUTO:
+        offset = free_offset(lambda offset: fleet.with_port_offset(offset).port_plan())
+    else:
+        offset = _whole_number(port_offset)
+    return fleet.with_port_offset(offset) if offset else fleet
+
+
+def move_on(fleet: FleetConfig) -> FleetConfig:
+    """The fleet at the next offset that is free: somebody was quicker at this one."""
+    start = fleet.rules.offset + OFFSET_STEP
+    further = free_offset(lambda offset: fleet.with_port_offset(start + offset).port_plan())
+    return fleet.with_port_offset(start + further)
+
+
+def parse_speed(text: str | None) -> float | str | None:
+    """Read ``--speed``: a number, ``max``, or None when it was not given."""
+    if text is None or text == "max":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(
+            f"--speed takes a number or 'max', not {text!r}.", hint=did_you_mean(text, ["max"])
+        ) from None
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None

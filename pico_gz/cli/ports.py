@@ -1,0 +1,110 @@
+"""``pico-gz ports``: every port of a fleet before anything is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.exits import print_json
+from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.table import print_table
+from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.port_owner import require_free
+from pico_gz.ports import PortPlan
+from pico_gz.session.gazebo_rules import has_own_world
+
+_ROLES = {"bind": "we listen", "peer": "other side listens", "reserved": "kept free"}
+
+
+def ports(
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="auto, lightweight, gazebo or NAME.")] = None,
+    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    gcs: Annotated[str | None, typer.Option(help="per_vehicle or shared.")] = None,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
+    ] = "0",
+    allow_gcs_sysid: Annotated[
+        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
+    ] = False,
+    check: Annotated[bool, typer.Option(help="Look whether the ports are free here.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Show the whole port plan of a fleet, and refuse one that cannot work.
+
+    Two users of one port, and ports that another program holds, end with exit code 3;
+    --port-offset auto moves the whole fleet to free ones.
+
+    Example:
+      pico-gz ports --rovers 3
+      pico-gz ports fleet.toml --autopilot external --port-offset auto --json
+    """
+    overrides = FleetOverrides(
+        rovers=rovers,
+        adapter=adapter,
+        autopilot=autopilot,
+        gcs=gcs,
+        allow_gcs_sysid=allow_gcs_sysid,
+    )
+    fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
+    plan = fleet.port_plan(own_world=has_own_world(fleet))
+    if as_json:
+        if check:
+            require_free(plan)
+        print_json(_as_dict(fleet, plan))
+        return
+    _print_plan(fleet, plan)
+    if check:
+        require_free(plan)
+
+
+def _print_plan(fleet: FleetConfig, plan: PortPlan) -> None:
+    offset = f", all ports moved by {fleet.rules.offset}" if fleet.rules.offset else ""
+    print(f"Fleet {fleet.name}, vehicles: {len(fleet.vehicles)}{offset}\n")
+    rows = [
+        (use.owner, use.protocol.upper(), use.port, use.host, _ROLES[use.role], use.purpose)
+        for use in sorted(plan.uses, key=lambda use: use.vehicle_id or 1000)
+    ]
+    print_table(("owner", "type", "port", "address", "who", "what for"), rows)
+    for line in _start_lines(fleet, plan):
+        print(line)
+
+
+def _start_lines(fleet: FleetConfig, plan: PortPlan) -> list[str]:
+    """How to start the external autopilots; imported only for them, because it takes a while."""
+    if not any(vehicle.config.autopilot == "external" for vehicle in fleet.vehicles):
+        return []
+    from pico_gz.session.external import start_lines
+    from pico_gz.session.options import RunOptions
+    from pico_gz.session.world import local_frame
+
+    lines = start_lines(fleet, plan, local_frame(fleet), RunOptions().run_folder)
+    return [
+        "",
+        "While pico-gz runs, start each external autopilot in a terminal of its own:",
+        *lines,
+    ]
+
+
+def _as_dict(fleet: FleetConfig, plan: PortPlan) -> dict[str, object]:
+    return {
+        "fleet": fleet.name,
+        "offset": fleet.rules.offset,
+        "mavlink_tcp": plan.tcp_port,
+        "start_lines": _start_lines(fleet, plan)[2:],
+        "ports": [
+            {
+                "vehicle_id": use.vehicle_id,
+                "owner": use.owner,
+                "protocol": use.protocol,
+                "port": use.port,
+                "host": use.host,
+                "role": use.role.value,
+                "purpose": use.purpose,
+            }
+            for use in plan.uses
+        ],
+    }

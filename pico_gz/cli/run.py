@@ -1,0 +1,184 @@
+"""``pico-gz run``: drive a fleet and tell how it went."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.console_log import show_warnings
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.fleet_options import AUTO, move_on, open_fleet, parse_speed
+from pico_gz.cli.run_report import print_start, print_summary
+from pico_gz.cli.signals import StopOnSignal
+from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.errors import PortClashError, SimulatorConnectionError
+from pico_gz.session.dashboard import OpenView
+from pico_gz.session.options import RunOptions
+from pico_gz.session.result import RunResult
+from pico_gz.session.session import Session
+
+_MOST_MOVES = 5
+
+
+def run(
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="auto, lightweight, gazebo or NAME.")] = None,
+    autopilot: Annotated[
+        str | None, typer.Option(help="builtin, external, none or script:NAME.")
+    ] = None,
+    speed: Annotated[
+        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(help="Simulated seconds; 0 = until Ctrl-C.")
+    ] = None,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="End when every vehicle is done.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
+    mission: Annotated[
+        Path | None, typer.Option(help="Mission (.plan, .waypoints): arms, AUTO.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep a recording of the run here.")
+    ] = None,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Show the run in a browser.")
+    ] = False,
+    dashboard_bind: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where the browser view listens.")
+    ] = None,
+    gcs: Annotated[str | None, typer.Option(help="per_vehicle or shared.")] = None,
+    rc: Annotated[
+        str, typer.Option(help="none, keyboard, joystick:PATH, udp or script:FILE.")
+    ] = "none",
+    view: Annotated[
+        str, typer.Option(help="gazebo: its window shows what Lightweight computes.")
+    ] = "",
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
+    ] = "0",
+    allow_gcs_sysid: Annotated[
+        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
+    ] = False,
+    no_contacts: Annotated[
+        bool, typer.Option("--no-contacts", help="Rovers and obstacles do not block each other.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Run a fleet of rovers.
+
+    Without a fleet file, three rovers drive one square each and the run ends by itself. With
+    one, it goes on until Ctrl-C, so that a ground station can command the rovers; --mission
+    with --until-done ends it when all missions are done.
+
+    Example:
+      pico-gz run
+      pico-gz run fleet.toml --speed 5 --mission square.plan --until-done
+      pico-gz run --rovers 5 --duration 30 --speed max --json
+    """
+    fleet = open_fleet(
+        fleet_file,
+        FleetOverrides(
+            rovers=rovers,
+            adapter=adapter,
+            autopilot=autopilot,
+            seed=seed,
+            speed=parse_speed(speed),  # type: ignore[arg-type]  # checked with all the rest
+            gcs=gcs,
+            mission=mission,
+            dashboard=dashboard_bind,
+            allow_gcs_sysid=allow_gcs_sysid,
+        ),
+        port_offset=port_offset,
+    )
+    options = _options(
+        fleet,
+        duration,
+        until_done=until_done,
+        rc=rc,
+        record=record,
+        view=view,
+        contacts=not no_contacts,
+        dashboard=dashboard or dashboard_bind is not None,
+    )
+    show_warnings(sys.stderr)
+    may_move = port_offset == AUTO
+    with _opened(fleet, options, may_move) as session, StopOnSignal(session.stop) as stopped:
+        if not as_json:
+            print_start(session)
+        elif options.dashboard is not None:  # its address may hold a token that nobody else knows
+            print(session.connection_lines()[-1], file=sys.stderr)
+        try:
+            result = _run_shown(session, quiet=as_json)
+        except SimulatorConnectionError:
+            if stopped.exit_code:  # it was still waiting for the simulator
+                return stopped.exit_code
+            raise
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        print_summary(result)
+    return stopped.exit_code or ExitCode.DONE
+
+
+@contextlib.contextmanager
+def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator[Session]:
+    """Open the session; ports that somebody took since they were found free are moved."""
+    with contextlib.ExitStack() as opened:
+        for _ in range(_MOST_MOVES if may_move else 0):
+            try:
+                session = opened.enter_context(Session(fleet, options))
+                break
+            except PortClashError:
+                fleet = move_on(fleet)
+        else:
+            session = opened.enter_context(Session(fleet, options))
+        yield session
+
+
+def _options(
+    fleet: FleetConfig,
+    duration_s: float | None,
+    *,
+    until_done: bool,
+    rc: str,
+    record: Path | None,
+    view: str,
+    contacts: bool,
+    dashboard: bool,
+) -> RunOptions:
+    has_mission = any(plan.mission for plan in fleet.vehicles)
+    demo = fleet.source is None and not has_mission
+    return RunOptions(
+        duration_s=duration_s,
+        until_done=until_done or (demo and duration_s is None),
+        demo=demo,
+        rc=rc,
+        record_dir=record,
+        view=view,
+        contacts=contacts,
+        dashboard=_view_opener() if dashboard else None,
+    )
+
+
+def _view_opener() -> OpenView:
+    # Imported on use: it needs the web extra, and says so when that is missing.
+    from pico_gz.dashboard.app import open_dashboard
+
+    return open_dashboard
+
+
+def _run_shown(session: Session, *, quiet: bool) -> RunResult:
+    if quiet:
+        return session.run()
+    from pico_gz.cli.live_status import LiveStatus
+
+    with LiveStatus(session):
+        return session.run()

@@ -1,0 +1,147 @@
+"""``pico-gz up``: the containers of a fleet."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.exits import print_json
+from pico_gz.cli.fleet_options import AUTO, open_fleet
+from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.containers.engine import Engine
+from pico_gz.containers.fleet_parts import problems
+from pico_gz.containers.stack import Addresses, published_ports, start
+from pico_gz.containers.stack_settings import DEFAULT_NAME, PROFILES, StackSettings
+from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.port_owner import free_offset
+from pico_gz.ports import GcsMode
+
+_TIMEOUT_S = 180.0
+
+
+def up(
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    lightweight: Annotated[
+        bool, typer.Option("--lightweight", help="Without Gazebo: small and quick.")
+    ] = False,
+    profile: Annotated[
+        list[str] | None, typer.Option(help="More parts: gui, ardupilot; may be repeated.")
+    ] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
+    speed: Annotated[
+        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
+    ] = None,
+    gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
+    record: Annotated[bool, typer.Option("--record", help="Keep a recording.")] = False,
+    runs: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where recordings and files of the run go.")
+    ] = Path("runs"),
+    name: Annotated[str, typer.Option(help="Of the run; several can go on.")] = DEFAULT_NAME,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move the ports on this machine.")
+    ] = "0",
+    build: Annotated[
+        bool | None, typer.Option(help="Make the images anew, or never; default: if missing.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds the services may take to become healthy.")
+    ] = _TIMEOUT_S,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Start a fleet in containers, wait until it is healthy, and say where to connect.
+
+    Needs a Docker engine and Compose. Images that are missing are made first, which takes
+    minutes once. The containers go on until pico-gz down.
+
+    Example:
+      pico-gz up --lightweight
+      pico-gz up fleet.toml --rovers 5
+      pico-gz up --autopilot external --profile ardupilot
+    """
+    fleet = _checked_fleet(fleet_file, rovers, autopilot, gcs, lightweight=lightweight)
+    settings = StackSettings(
+        name=name,
+        lightweight=lightweight,
+        profiles=_profiles(profile or []),
+        fleet_file=fleet_file,
+        rovers=rovers,
+        autopilot=autopilot,
+        seed=seed,
+        speed=speed,
+        gcs=gcs,
+        mavlink_tcp=fleet.port_plan().tcp_port,
+        runs=runs,
+        record=record,
+    )
+    settings = _with_ports(settings, port_offset)
+    with Engine() as engine:
+        found = start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+    if as_json:
+        print_json({"run": name, "services": settings.services, **dataclasses.asdict(found)})
+    else:
+        _print_addresses(settings, fleet, found)
+
+
+def _checked_fleet(
+    path: Path | None, rovers: int | None, autopilot: str | None, gcs: str, *, lightweight: bool
+) -> FleetConfig:
+    """Find mistakes in the fleet file here, not in the log of a container."""
+    overrides = FleetOverrides(
+        rovers=rovers,
+        autopilot=autopilot,
+        adapter="lightweight" if lightweight else "gazebo",
+        gcs=gcs,
+    )
+    fleet = open_fleet(path, overrides)
+    problem = next(problems(fleet), "")
+    if problem:
+        raise ConfigError(problem)
+    return fleet
+
+
+def _profiles(wanted: list[str]) -> tuple[str, ...]:
+    for word in wanted:
+        if word not in PROFILES:
+            raise ConfigError(f"There is no profile {word!r}.", hint=did_you_mean(word, PROFILES))
+    return tuple(dict.fromkeys(wanted))
+
+
+def _with_ports(settings: StackSettings, text: str) -> StackSettings:
+    def moved(offset: int) -> StackSettings:
+        return dataclasses.replace(settings, port_offset=offset)
+
+    if text == AUTO:
+        return moved(free_offset(lambda offset: published_ports(moved(offset))))
+    try:
+        return moved(int(text))
+    except ValueError:
+        raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Addresses) -> None:
+    rules = fleet.rules
+    last = rules.mavlink_port(fleet.vehicles[-1].id)
+    first = rules.mavlink_port(fleet.vehicles[0].id)
+    shared = settings.gcs == GcsMode.SHARED or first == last
+    print(f"{settings.name}: {', '.join(settings.services)} up and healthy.")
+    if found.view:
+        print(f"Browser view:    {found.view}")
+    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'} by itself,")
+    print(f"                 or connects to TCP {found.mavlink_tcp}")
+    if settings.record:
+        print(f"Recordings:      {settings.runs.absolute()}")
+    print(f"Then: pico-gz status|logs -f|down{_named(settings.name)}")
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"

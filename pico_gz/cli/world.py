@@ -1,0 +1,130 @@
+"""``pico-gz world``: a Gazebo world for a fleet."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.worldgen.bundle import WORLD_FILE, WorldBundle, make_bundle
+from pico_gz.worldgen.folder import FolderState, compare_folder, write_folder
+from pico_gz.worldgen.from_fleet import WorldOptions
+
+
+def world(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.")
+    ],
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    layout: Annotated[str | None, typer.Option(help="line, grid or circle.")] = None,
+    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
+    ] = "0",
+    lidar: Annotated[bool, typer.Option("--lidar", help="A scanner on every rover.")] = False,
+    camera: Annotated[bool, typer.Option("--camera", help="A camera on every rover.")] = False,
+    rangefinders: Annotated[
+        bool, typer.Option("--rangefinders", help="Fit the rangefinders_deg of [rover].")
+    ] = False,
+    allow_gcs_sysid: Annotated[
+        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 if DIR is out of date.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Generate a Gazebo world with the rovers of a fleet, ready for gz sim.
+
+    Lidars, cameras and rangefinders need Gazebo's render engine; all other sensors do not.
+
+    Example:
+      pico-gz world fleet.toml -o out/
+      pico-gz world --rovers 20 --layout grid -o out/
+      pico-gz world fleet.toml -o out/ --check
+    """
+    overrides = FleetOverrides(
+        rovers=rovers, layout=layout, autopilot=autopilot, allow_gcs_sysid=allow_gcs_sysid
+    )
+    fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
+    options = WorldOptions(rangefinders=rangefinders, lidar=lidar, camera=camera)
+    switches = {
+        "--rovers": rovers,
+        "--layout": layout,
+        "--autopilot": autopilot,
+        "--port-offset": fleet.rules.offset,
+        "--lidar": lidar,
+        "--camera": camera,
+        "--rangefinders": rangefinders,
+        "--allow-gcs-sysid": allow_gcs_sysid,
+    }
+    bundle = make_bundle(fleet, options, command=_command(fleet, switches))
+    if check:
+        return _tell_check(output, compare_folder(output, bundle.files), as_json=as_json)
+    _tell_written(output, bundle, write_folder(output, bundle.files, force=force), as_json=as_json)
+    return ExitCode.DONE
+
+
+def _command(fleet: FleetConfig, switches: Mapping[str, object]) -> str:
+    """What to type to make the same world again, wherever it is."""
+    words = ["pico-gz", "world"]
+    if fleet.source:
+        words.append(fleet.source.name)
+    for switch, value in switches.items():
+        if value is True:
+            words.append(switch)
+        elif value:
+            words += [switch, str(value)]
+    return shlex.join([*words, "-o", "DIR"])
+
+
+def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
+    code = ExitCode.DONE if state.is_current else ExitCode.FAILED
+    if as_json:
+        print_json(
+            {
+                "folder": str(output),
+                "current": state.is_current,
+                "missing": state.missing,
+                "different": state.different,
+                "edited": state.edited,
+                "left_over": state.left_over,
+            }
+        )
+    else:
+        lines = state.lines() or ["Up to date."]
+        print("\n".join(lines))
+    return code
+
+
+def _tell_written(output: Path, bundle: WorldBundle, before: FolderState, *, as_json: bool) -> None:
+    world_file = output / WORLD_FILE
+    rovers = len(bundle.world.rovers)
+    if as_json:
+        written = (*before.missing, *before.different, *before.edited)
+        print_json(
+            {
+                "world": str(world_file),
+                "name": bundle.world.name,
+                "rovers": rovers,
+                "written": written,
+                "removed": before.left_over,
+                "ports": {
+                    rover.name: rover.plugin.port for rover in bundle.world.rovers if rover.plugin
+                },
+            }
+        )
+        return
+    what = "Nothing to do:" if before.is_current else "Wrote"
+    print(f"{what} {world_file} with {rovers} rovers. Next: gz sim -r {world_file}")
+    print(f"{output / 'README.md'} says how to start and drive it.")
