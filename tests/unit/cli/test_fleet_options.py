@@ -1,0 +1,30 @@
+"""What commands that take a fleet share."""
+
+import pytest
+
+from pico_gz.cli.fleet_options import move_ports, open_fleet, parse_speed
+from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.errors import ConfigError
+
+
+def test_without_a_file_the_default_fleet_is_taken():
+    assert len(open_fleet(None, FleetOverrides()).vehicles) == 3
+    assert len(open_fleet(None, FleetOverrides(rovers=5)).vehicles) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"), [(None, None), ("max", "max"), ("2", 2.0), ("0.5", 0.5)]
+)
+def test_speed(text, speed):
+    assert parse_speed(text) == speed
+
+
+def test_bad_speed():
+    with pytest.raises(ConfigError, match="--speed takes a number or 'max'"):
+        parse_speed("mx")
+
+
+def test_moving_ports():
+    fleet = default_fleet(environ={})
+    assert move_ports(fleet, "0") is fleet
+    assert move_ports(fleet, "100").rules.offset == 100

@@ -1,0 +1,87 @@
+"""Compose files that were written for a fleet."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pico_gz.config import load_fleet
+from pico_gz.containers.compose_file import ComposeFile, ComposeOptions
+from pico_gz.containers.fleet_parts import cut_fleet
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def make(tmp_path):
+    def build(text="", per_bridge=None, name="fleet.toml", **options):
+        path = tmp_path / name
+        path.write_text(text)
+        fleet = load_fleet(path, environ={})
+        chosen = ComposeOptions(project="mine", context=Path("/kit"), **options)
+        return ComposeFile(fleet, cut_fleet(fleet, per_bridge), chosen)
+
+    return build
+
+
+def test_gazebo_and_bridge_share_a_network(make):
+    services = make().content()["services"]
+    assert list(services) == ["gazebo", "bridge"]
+    assert services["bridge"]["network_mode"] == "service:gazebo"
+    assert services["bridge"]["depends_on"]["gazebo"]["condition"] == "service_healthy"
+    assert "ports" not in services["bridge"]
+
+
+def test_every_service_is_hardened_and_watched(make):
+    text = '[fleet]\ncount = 3\nautopilot = "external"\n'
+    services = make(text, per_bridge=2).content()["services"]
+    assert len(services) == 2 + 2 + 3
+    for service in services.values():
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert service["healthcheck"]["test"]
+        assert "start_interval" not in service["healthcheck"]
+        assert service["labels"] == {"pico_gz.run": "mine"}
+        assert "privileged" not in service
+
+
+def test_ports_are_on_loopback_and_differ(make):
+    services = make('[fleet]\ncount = 5\nadapter = "lightweight"\n', 2).content()["services"]
+    published = [port for service in services.values() for port in service["ports"]]
+    assert all(port.startswith("127.0.0.1:") for port in published)
+    outside = [port.split(":")[1] for port in published]
+    assert len(set(outside)) == len(outside) == 6
+    assert {port.split(":")[2] for port in published} == {"8085", "5760"}
+
+
+def test_parts_name_their_vehicles(make):
+    services = make("[fleet]\ncount = 4\n", 2).content()["services"]
+    only = {name: s["environment"]["PICO_GZ_ONLY"] for name, s in services.items()}
+    assert only == {"gazebo_1": "1,2", "bridge_1": "1,2", "gazebo_2": "3,4", "bridge_2": "3,4"}
+    partitions = {services[f"gazebo_{n}"]["environment"]["GZ_PARTITION"] for n in (1, 2)}
+    assert len(partitions) == 2
+
+
+def test_links_that_others_open_are_published(make):
+    text = '[fleet]\nadapter = "lightweight"\n[mavlink]\nlinks = ["tcpin:0.0.0.0:5790"]\n'
+    (service,) = make(text).content()["services"].values()
+    assert "127.0.0.1:5790:5790/tcp" in service["ports"]
+
+
+def test_a_dollar_in_a_name_is_no_variable(make):
+    text = make(name="a$HOME.toml").text()
+    assert "a$$HOME.toml" in text
+    assert "${PICO_GZ_USER:-10001:10001}" in text
+
+
+def test_it_says_the_same_as_the_projects_own_file(make):
+    """Settings of the hand-written file that a written one must not lose."""
+    own = (ROOT / "compose.yaml").read_text()
+    written = make().text()
+    for line in ("read_only: true", "cap_drop: [ALL]", "init: true", "retries: 15", "mode=1777"):
+        assert line in own
+        assert line in written
+    variables = set(re.findall(r"^  (PICO_GZ_\w+|GZ_\w+|GCS|RECORD):", own, re.M))
+    assert variables
+    assert all(f"{name}:" in written for name in variables)

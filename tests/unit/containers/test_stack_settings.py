@@ -1,0 +1,85 @@
+"""What a user asks of a stack."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pico_gz.containers.container_state import ContainerState
+from pico_gz.containers.stack import addresses
+from pico_gz.containers.stack_settings import StackSettings, prepare_runs, require_readable
+from pico_gz.errors import ConfigError
+
+
+def test_services_and_images():
+    assert StackSettings(lightweight=True).services == ("lightweight",)
+    settings = StackSettings(profiles=("ardupilot",))
+    assert settings.services == ("gazebo", "bridge", "ardurover")
+    environ = {"PICO_GZ_GAZEBO_IMAGE": "mine:1"}
+    assert settings.images(environ) == ["mine:1", "pico-gz", "pico-gz-ardurover"]
+
+
+def test_variables_of_the_compose_file():
+    settings = StackSettings(fleet_file=Path("/a/b.toml"), rovers=5, port_offset=100, token="t")
+    variables = settings.variables()
+    assert (variables["FLEET"], variables["FLEET_DIR"]) == ("/a/b.toml", "/a")
+    assert variables["ROVERS"] == "5"
+    assert (variables["DASHBOARD_PORT"], variables["MAVLINK_TCP_PORT"]) == ("8185", "5860")
+    assert variables["MAVLINK_TCP_INSIDE"] == "5760"
+    assert "SEED" not in variables
+
+
+def test_every_run_has_a_token_of_its_own():
+    tokens = {StackSettings().token for _ in range(5)}
+    assert len(tokens) == 5
+    assert all(len(token) >= 16 for token in tokens)
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "-a", "a b", "a/b", "ä"])
+def test_names_that_compose_would_refuse(name):
+    with pytest.raises(ConfigError):
+        StackSettings(name=name)
+
+
+def test_profiles_need_gazebo():
+    with pytest.raises(ConfigError, match="Gazebo"):
+        StackSettings(lightweight=True, profiles=("gui",))
+
+
+def test_runs_belong_to_the_caller(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    monkeypatch.setattr(os, "getgid", lambda: 56)
+    assert prepare_runs(tmp_path / "a/b") == {"PICO_GZ_USER": "1234:56"}
+    assert (tmp_path / "a/b").is_dir()
+
+
+def test_root_never_runs_in_a_container(tmp_path, monkeypatch):
+    owners = []
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda *words: owners.append(words))
+    folder = tmp_path / "runs"
+    found = prepare_runs(folder)
+    assert not found.get("PICO_GZ_USER", "").startswith("0:")
+    if folder.stat().st_uid == 0:  # these tests run as root
+        assert owners == [(folder, 10001, 10001)]
+
+
+def test_a_closed_folder_is_refused(tmp_path):
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text("")
+    tmp_path.chmod(0o700)
+    with pytest.raises(ConfigError, match="closed to user 4711"):
+        require_readable(fleet, {"PICO_GZ_USER": "4711:4711"})
+    tmp_path.chmod(0o755)
+    require_readable(fleet, {"PICO_GZ_USER": "4711:4711"})
+    require_readable(None, {})
+
+
+def test_addresses():
+    state = ContainerState(
+        id="1", service="lightweight", state="running",
+        ports={8085: "127.0.0.1:9", 5760: "127.0.0.1:8"},
+    )  # fmt: skip
+    found = addresses([state], "secret")
+    assert found.view == "http://127.0.0.1:9/?token=secret"
+    assert found.mavlink_tcp == "127.0.0.1:8"

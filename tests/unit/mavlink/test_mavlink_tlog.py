@@ -1,0 +1,159 @@
+import errno
+import struct
+
+import pytest
+from fake_vehicle import FakeVehicle
+from ground_station import Ground
+from pymavlink.dialects.v20 import all as mav
+
+from pico_gz.autopilot.api import StatusText
+from pico_gz.mavlink import codec
+from pico_gz.mavlink.endpoint import VehicleEndpoint
+from pico_gz.mavlink.fleet import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.signing import Signer
+from pico_gz.mavlink.tlog import TlogWriter
+
+EPOCH_US = 1_767_225_600_000_000
+
+
+def records(path):
+    """The format, read by hand: 8 bytes of time, then one frame, again and again."""
+    data = path.read_bytes()
+    reader = mav.MAVLink(None)
+    found = []
+    at = 0
+    while at < len(data):
+        (stamp_us,) = struct.unpack_from(">Q", data, at)
+        at += 8
+        length = data[at + 1] + (12 if data[at] == 0xFD else 8)
+        found.append((stamp_us, reader.decode(bytearray(data[at : at + length]))))
+        at += length
+    return found
+
+
+class Recorded(Ground):
+    def __init__(self, path, **shared):
+        super().__init__(FakeVehicle(3), **shared)
+        self.endpoint.close()
+        self.writer = TlogWriter(path, lambda: EPOCH_US + self.schedule.sim_us)
+        self.endpoint = VehicleEndpoint(3, self.vehicle, self.shared, tlog=self.writer)
+
+
+def test_a_recording_holds_what_a_ground_station_would_have_seen(tmp_path):
+    path = tmp_path / "a.tlog"
+    ground = Recorded(path)
+    ground.run(10.0, speed=100.0)
+    ground.endpoint.close()
+    found = records(path)
+    names = [m.get_type() for _, m in found]
+    assert names.count("HEARTBEAT") == pytest.approx(10, abs=1)
+    assert names.count("SYS_STATUS") == pytest.approx(10, abs=1)
+    assert names.count("GLOBAL_POSITION_INT") == pytest.approx(40, abs=1)
+    assert names.count("PARAM_VALUE") == ground.vehicle.param_count()
+    stamps = [stamp_us for stamp_us, _ in found]
+    assert stamps == sorted(stamps)
+    assert EPOCH_US <= stamps[0] <= stamps[-1] <= EPOCH_US + 10_000_000
+    assert {m.get_srcSystem() for _, m in found} == {3}
+    assert [m.get_seq() for _, m in found] == [n % 256 for n in range(len(found))]
+
+
+def test_the_last_words_of_a_run_are_recorded(tmp_path):
+    vehicle = FakeVehicle(3)
+    fleet = FleetMavlink([VehicleLinkPlan(3, vehicle)], tlog_dir=tmp_path)
+    with fleet:
+        fleet.service(0)
+        vehicle.texts.append(StatusText(6, "Mission Complete"))
+    texts = [
+        m.text for _, m in records(tmp_path / "vehicle_3.tlog") if m.get_type() == "STATUSTEXT"
+    ]
+    assert texts[-1] == "Mission Complete"
+
+
+def test_questions_and_answers_are_recorded(tmp_path):
+    path = tmp_path / "a.tlog"
+    ground = Recorded(path)
+    station = ground.station()
+    station.send(mav.MAVLink_command_long_message(3, 1, 400, 0, 1, 0, 0, 0, 0, 0, 0))
+    ground.endpoint.close()
+    found = [(m.get_type(), m.get_srcSystem()) for _, m in records(path)]
+    assert ("COMMAND_LONG", 255) in found
+    assert ("COMMAND_ACK", 3) in found
+    assert ("STATUSTEXT", 3) in found
+
+
+def test_keys_and_signatures_are_not_recorded(tmp_path):
+    path = tmp_path / "a.tlog"
+    key = bytes(range(32))
+    ground = Recorded(path, signer=Signer(key, 35_000_000_000_000))
+    station = ground.station()
+    station.send(mav.MAVLink_setup_signing_message(3, 1, list(key), 0))
+    ground.writer.write(mav.MAVLink_setup_signing_message(3, 1, list(key), 0).pack(station._writer))
+    beat = mav.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3)
+    signed = codec.frame(codec.pack(beat), 0, 255, flags=codec.FLAG_SIGNED)
+    ground.writer.write(ground.shared.signer.sign(signed, 1))
+    ground.run(2.0)
+    assert all(codec.is_signed(raw) for raw in station.peer.frames)
+    ground.endpoint.close()
+    assert key not in path.read_bytes()
+    found = records(path)
+    assert "SETUP_SIGNING" not in {m.get_type() for _, m in found}
+    assert all(not m.get_header().incompat_flags for _, m in found)
+
+
+def test_the_lowest_bits_of_the_time_are_free(tmp_path):
+    path = tmp_path / "a.tlog"
+    writer = TlogWriter(path, lambda: 1_000_003)
+    writer.write(codec.frame(codec.pack(mav.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3)), 0, 1))
+    writer.close()
+    assert records(path)[0][0] == 1_000_000
+
+
+class FullDisk:
+    """A file that takes so much and no more."""
+
+    def __init__(self, file, room):
+        self.file = file
+        self.room = room
+
+    def write(self, data):
+        if len(data) > self.room:
+            self.file.write(data[: self.room])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.room -= len(data)
+        return self.file.write(data)
+
+    def truncate(self, size):
+        return self.file.truncate(size)
+
+    def close(self):
+        self.file.close()
+
+
+def test_a_full_disk_ends_the_recording_after_a_whole_record(tmp_path, caplog):
+    path = tmp_path / "a.tlog"
+    ground = Recorded(path)
+    ground.writer._file = FullDisk(ground.writer._file, 10_000)
+    station = ground.station()
+    ground.run(30.0)
+    assert ground.writer.closed
+    assert "No space left" in caplog.text
+    assert len(records(path)) > 100
+    assert len(station.take("ATTITUDE")) == 30
+    ground.endpoint.close()
+
+
+def test_a_killed_run_loses_at_most_a_second(tmp_path):
+    path = tmp_path / "a.tlog"
+    ground = Recorded(path)
+    ground.run(10.0)
+    newest_us = records(path)[-1][0] - EPOCH_US
+    assert newest_us >= 8_900_000
+    ground.endpoint.close()
+
+
+def test_closing_twice_is_fine(tmp_path):
+    writer = TlogWriter(tmp_path / "a.tlog", lambda: 0)
+    writer.close()
+    writer.close()
+    writer.write(codec.frame(codec.pack(mav.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3)), 0, 1))
+    assert (tmp_path / "a.tlog").read_bytes() == b""

@@ -1,0 +1,84 @@
+"""The file itself: drafts are replaced, and the reference implementation reads it."""
+
+import json
+
+import pytest
+
+from pico_gz.errors import MissingExtraError
+from pico_gz.recording import compression, mcap_file
+from pico_gz.recording import mcap_records as mcap
+from pico_gz.recording.chunks import ChunkBuilder
+from pico_gz.recording.mcap_file import McapFile
+from pico_gz.recording.mcap_reader import McapReader
+
+SCHEMA = mcap.schema(1, "test.Number", b'{"type": "object"}')
+CHANNEL = mcap.channel(1, 1, "/number")
+
+
+def write(path, *, drafts=False, kind=None, monkeypatch=None):
+    if kind is not None:
+        monkeypatch.setattr(mcap_file, "best_compression", lambda: (kind, bytes))
+    file, chunk = McapFile(path), ChunkBuilder()
+    file.note_schema(SCHEMA)
+    file.note_channel(1, CHANNEL)
+    chunk.add_record(SCHEMA + CHANNEL)
+    for number in range(100):
+        chunk.add_message(1, number, number * 1000, json.dumps({"n": number}).encode())
+        if drafts and number % 7 == 0:
+            file.write_draft(chunk.peek())
+        if number % 25 == 24:
+            file.write(chunk.seal())
+    file.finish()
+    file.close()
+
+
+def test_drafts_leave_no_trace_in_a_finished_file(tmp_path):
+    write(tmp_path / "a.mcap")
+    write(tmp_path / "b.mcap", drafts=True)
+    assert (tmp_path / "a.mcap").read_bytes() == (tmp_path / "b.mcap").read_bytes()
+
+
+def test_a_draft_is_readable_when_nothing_follows(tmp_path):
+    file, chunk = McapFile(tmp_path / "a.mcap"), ChunkBuilder()
+    chunk.add_record(SCHEMA + CHANNEL)
+    chunk.add_message(1, 0, 0, b"{}")
+    file.write_draft(chunk.peek())
+    chunk.add_message(1, 1, 1, b"{}")
+    file.write_draft(chunk.peek())
+    with McapReader(tmp_path / "a.mcap") as reader:
+        assert not reader.complete
+        assert [m.sequence for c in reader.chunks for m in reader.messages(c)] == [0, 1]
+    file.close()
+
+
+@pytest.mark.parametrize("kind", [None, ""])
+def test_the_reference_implementation_reads_it(tmp_path, monkeypatch, kind):
+    reader = pytest.importorskip("mcap.reader")
+    write(tmp_path / "a.mcap", kind=kind, monkeypatch=monkeypatch)
+    with (tmp_path / "a.mcap").open("rb") as stream:
+        found = reader.make_reader(stream, validate_crcs=True)
+        summary = found.get_summary()
+        assert summary.statistics.message_count == 100
+        assert summary.statistics.chunk_count == 4
+        assert summary.channels[1].topic == "/number"
+        numbers = [json.loads(m.data)["n"] for _, _, m in found.iter_messages(topics="/number")]
+        assert numbers == list(range(100))
+        some = found.iter_messages(starting_at=30_000, ending_before=33_000)
+        assert [m.sequence for _, _, m in some] == [30, 31, 32]
+
+
+def test_without_the_extra_chunks_are_stored_as_they_are(tmp_path, monkeypatch):
+    def missing():
+        raise ImportError("zstandard")
+
+    write(tmp_path / "compressed.mcap")
+    monkeypatch.setattr(compression, "_zstandard", missing)
+    write(tmp_path / "plain.mcap")
+    with McapReader(tmp_path / "plain.mcap") as reader:
+        assert {chunk.compression for chunk in reader.chunks} == {""}
+        assert sum(1 for chunk in reader.chunks for _ in reader.messages(chunk)) == 100
+    with (
+        McapReader(tmp_path / "compressed.mcap") as reader,
+        pytest.raises(MissingExtraError, match="'mcap'"),
+    ):
+        list(reader.messages(reader.chunks[0]))

@@ -1,0 +1,128 @@
+"""A rover in a test: commands wait in simulation time, failures tell what is known."""
+
+import pytest
+
+from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.errors import ConfigError
+from pico_gz.session.options import RunOptions
+from pico_gz.testing import (
+    SimulationTimeoutError,
+    Sitl,
+    assert_min_separation,
+    assert_mode_sequence,
+    assert_never,
+    assert_no_contact,
+    assert_path_within,
+    assert_reached,
+)
+from pico_gz.testing.assertions import distance_to_line
+
+
+@pytest.fixture
+def sitl(tmp_path):
+    fleet = default_fleet(2, FleetOverrides(adapter="lightweight", speed="max"))
+    options = RunOptions(mavlink=False, control=False, check_ports=False, run_folder=tmp_path)
+    with Sitl(fleet, options) as sitl:
+        yield sitl
+
+
+@pytest.fixture
+def rover(sitl):
+    return sitl[1]
+
+
+def test_time_stands_still_until_it_is_asked_for(sitl):
+    assert sitl.time_s == 0.0
+    sitl.run(0.5)
+    assert sitl.time_s == 0.5
+    assert len(sitl.history.truth[1]) == 50
+
+
+def test_before_the_first_step_a_rover_is_where_it_starts(sitl):
+    assert (sitl[2].truth.north_m, sitl[2].truth.east_m) == (0.0, 3.0)
+    assert sitl[2].name == "rover_2"
+
+
+def test_it_drives_where_it_is_sent(rover):
+    rover.arm()
+    rover.goto(north_m=3, east_m=0)
+    rover.wait_until(lambda r: r.distance_to(3, 0) < 1.5, timeout_sim_s=30)
+    assert rover.armed
+    assert rover.mode == "GUIDED"
+    assert_reached(rover, 3, 0)
+    assert_path_within(rover, [(0, 0), (3, 0)], max_m=1.5)
+    assert_mode_sequence(rover, ["GUIDED"])
+    assert abs(rover.estimate.ground_speed_mps - rover.speed_mps) < 0.3
+
+
+def test_what_does_not_happen_in_time_fails_with_words(rover):
+    with pytest.raises(SimulationTimeoutError, match=r"within 0.5 s .* at 0.50 s:\n  rover_1 at"):
+        rover.wait_until(lambda r: False, timeout_sim_s=0.5)
+
+
+def test_an_error_in_a_condition_comes_through(rover):
+    with pytest.raises(ZeroDivisionError):
+        rover.wait_until(lambda r: 1 / (r.sitl.time_s < 0.1) < 0, timeout_sim_s=1)
+    rover.run(0.1)
+
+
+def test_invariants_are_checked_in_every_step(rover):
+    assert_never(rover, lambda r: r.sitl.time_s >= 0.25, "too late")
+    with pytest.raises(AssertionError, match=r"too late: so at 0.25 s: rover_1 at"):
+        rover.run(1.0)
+
+
+def test_a_mission_is_taken_from_points(rover):
+    rover.upload_mission([(2, 0), (2, 2)])
+    assert len(rover.pilot.items(0)) == 3
+    rover.arm()
+    rover.start_mission()
+    assert rover.mode == "AUTO"
+
+
+@pytest.mark.parametrize("mode", ["GUIDDED", 99])
+def test_an_unknown_mode_is_refused(rover, mode):
+    with pytest.raises(ConfigError, match="no mode"):
+        rover.set_mode(mode)
+
+
+def test_an_unknown_parameter_is_refused(rover):
+    rover.set_param("CRUISE_SPEED", 0.5)
+    with pytest.raises(ConfigError, match="NO_SUCH"):
+        rover.set_param("NO_SUCH", 1)
+
+
+def test_rovers_that_meet_are_told(sitl):
+    for rover, east_m in ((sitl[1], 3.0), (sitl[2], 0.0)):
+        rover.arm()
+        rover.goto(north_m=0, east_m=east_m)
+    assert_no_contact(sitl)
+    sitl.wait_until(lambda s: s.history.contacts, timeout_sim_s=60)
+    with pytest.raises(AssertionError, match="touches"):
+        assert_no_contact(sitl)
+    with pytest.raises(AssertionError, match="rover_1 and rover_2 were"):
+        assert_min_separation(sitl, 1.0)
+
+
+def test_assertions_fail_with_numbers(rover):
+    rover.run(0.1)
+    with pytest.raises(AssertionError, match=r"nearest was 9\.\d+ m"):
+        assert_reached(rover, 9.5, 0)
+    with pytest.raises(AssertionError, match=r"off its path at 0\.01 s"):
+        assert_path_within(rover, [(5, 0), (9, 0)], max_m=1)
+    with pytest.raises(AssertionError, match=r"went .* not AUTO"):
+        assert_mode_sequence(rover, ["AUTO"])
+
+
+def test_distance_to_a_line():
+    corner = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)]
+    assert distance_to_line((5.0, 2.0), corner) == 2.0
+    assert distance_to_line((13.0, 14.0), corner) == 5.0
+    assert distance_to_line((3.0, 4.0), [(0.0, 0.0)]) == 5.0
+
+
+def test_a_vehicle_without_the_built_in_autopilot_says_so(tmp_path):
+    fleet = default_fleet(1, FleetOverrides(adapter="lightweight", autopilot="none"))
+    options = RunOptions(mavlink=False, control=False, check_ports=False)
+    with Sitl(fleet, options) as sitl, pytest.raises(ConfigError, match="no built-in autopilot"):
+        sitl[1].arm()
