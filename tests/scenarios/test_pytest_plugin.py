@@ -1,0 +1,181 @@
+"""The pytest plugin as its users meet it: pytest in a process of its own, in an empty folder."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pico_gz.recording.diff import diff_runs
+from pico_gz.recording.recorded_run import RecordedRun
+from pico_gz.testing.ardurover import find_ardurover
+
+ROOT = Path(__file__).parents[2]
+
+DRIVE = """
+def test_drive(rover):
+    rover.arm()
+    rover.goto(north_m=5, east_m=0)
+    rover.wait_until(lambda r: abs(r.truth.north_m - 5) < 1.5, timeout_sim_s=60)
+"""
+
+FAIL = """
+def test_fail(sitl):
+    rover = sitl(rovers=1, seed=11)[1]
+    rover.arm()
+    rover.goto(north_m=2, east_m=0)
+    rover.wait_until(lambda r: r.truth.north_m > 50, timeout_sim_s=3)
+"""
+
+PORTS = """
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_ports(sitl, ports, number):
+    fleet = sitl(rovers=2, mavlink=True)
+    gcs = [use.port for use in fleet.session.ports.uses if use.role == "peer"]
+    with contextlib.ExitStack() as stack:
+        # What another worker holds as well cannot be bound.
+        for port in [*gcs, *ports.take(2)]:
+            opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            opened.bind(("127.0.0.1", port))
+        fleet.run(2.0)
+    (Path(os.environ["WORKERS_DIR"]) / f"{os.getpid()}-{len(gcs)}-{number}").touch()
+"""
+
+
+ARDUROVER = """
+import os
+import signal
+
+
+def test_it_drives_and_hangs(sitl, ardurover):
+    fleet = sitl(rovers=1, autopilot="external", rover={"preset": "ardupilot_skid"})
+    process = ardurover(fleet)[1]
+    assert fleet.time_s == 0.0, "time passed while it started"
+    fleet.run(5.0)
+    assert process.is_running()
+    assert fleet.bridge.stats.lost_steps == 0
+    assert not fleet.bridge.get_vehicle(1).stalled
+    assert fleet.bridge.events.counts["connected"] == 1
+    pid = process._process.pid
+    print(f"<pid {pid}>")
+    os.kill(pid, signal.SIGSTOP)
+"""
+
+
+@pytest.fixture
+def run_pytest(tmp_path):
+    """Run pytest on a test file of this text, with only the plugins that are named."""
+
+    def run(text, *options, name="test_it.py", **environ):
+        (tmp_path / name).write_text(text)
+        command = [sys.executable, "-m", "pytest", "-p", "pico_gz.pytest_plugin"]
+        return subprocess.run(
+            [*command, "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *options],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                # Installed or not, the plugin is loaded once.
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                **environ,
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+def test_the_five_lines_work_and_leave_nothing_behind(run_pytest, tmp_path):
+    done = run_pytest(DRIVE, "-W", "error")
+    assert done.returncode == 0, done.stdout
+    assert not (tmp_path / "sim-runs").exists()
+
+
+def test_a_failure_leaves_what_is_needed_to_understand_and_repeat_it(run_pytest, tmp_path):
+    done = run_pytest(FAIL)
+    assert done.returncode == 1, done.stderr
+    assert "seed: 11" in done.stdout
+    assert "rover_1 at north" in done.stdout
+    first = tmp_path / "sim-runs/test_it-test_fail"
+    assert list(first.glob("plot.*"))
+    assert json.loads((first / "run.json").read_text())["seed"] == 11
+
+    (command,) = re.findall(r"^repeat: pytest (.*)$", done.stdout, re.M)
+    first.rename(tmp_path / "before")
+    again = run_pytest(FAIL, *shlex.split(command))
+    assert again.returncode == 1
+    with RecordedRun(tmp_path / "before") as one, RecordedRun(first) as other:
+        assert one.complete
+        assert diff_runs(one, other) is None
+
+
+@pytest.mark.parametrize(("record", "kept"), [("always", True), ("never", False)])
+def test_recordings_are_kept_as_asked(run_pytest, tmp_path, record, kept):
+    text = FAIL if record == "never" else DRIVE
+    run_pytest(text, "--sim-record", record, "--sim-seed", "5")
+    found = list((tmp_path / "sim-runs").glob("*/run.json"))
+    assert bool(found) is kept
+    if kept:
+        assert json.loads(found[0].read_text())["seed"] == 5
+
+
+def test_workers_never_share_a_port(run_pytest, tmp_path):
+    pytest.importorskip("xdist")
+    folder = tmp_path / "workers"
+    folder.mkdir()
+    done = run_pytest(PORTS, "-p", "xdist", "-n", "3", WORKERS_DIR=str(folder))
+    assert done.returncode == 0, done.stdout
+    names = [path.name.split("-") for path in folder.iterdir()]
+    assert sorted(number for _, _, number in names) == [str(n) for n in range(6)]
+    assert {count for _, count, _ in names} == {"2"}, "every rover has a ground station's port"
+    assert len({worker for worker, _, _ in names}) > 1
+
+
+def test_without_ardurover_the_test_is_skipped_with_the_reason(run_pytest):
+    text = "def test_it(ardurover):\n    raise AssertionError('not skipped')\n"
+    done = run_pytest(text, "-rs", PICO_GZ_ARDUROVER="/nowhere/ardurover")
+    assert done.returncode == 0, done.stdout
+    assert "no ArduRover: set PICO_GZ_ARDUROVER" in done.stdout
+
+
+@pytest.mark.ardupilot
+def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
+    if not find_ardurover():
+        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
+    done = run_pytest(ARDUROVER, "-s")
+    assert done.returncode == 0, done.stdout
+    (pid,) = re.findall(r"<pid (\d+)>", done.stdout)
+    assert not Path(f"/proc/{pid}").exists(), "it is still there"
+
+
+def test_a_wrong_speed_is_a_usage_error(run_pytest):
+    done = run_pytest(DRIVE, "--sim-speed", "fast")
+    assert done.returncode != 0
+    assert "--sim-speed takes a number or 'max'" in done.stdout
+
+
+def test_the_plugin_is_light():
+    code = (
+        "import sys, pico_gz.pytest_plugin\n"
+        "heavy = {'numpy', 'pydantic', 'typer', 'rich', 'pymavlink', 'jinja2', 'msgspec'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

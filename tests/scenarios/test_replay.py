@@ -1,0 +1,97 @@
+"""A recording that plays again: the same steps, any time, any speed."""
+
+import time
+
+import pytest
+
+from pico_gz.bridge.trace import TraceDigest
+from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.errors import ConfigError
+from pico_gz.recording.recorded_run import RecordedRun
+from pico_gz.recording.replay import Replay
+from pico_gz.session.options import RunOptions
+from pico_gz.session.session import Session
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    fleet = default_fleet(2, FleetOverrides(adapter="lightweight", speed="max"))
+    options = RunOptions(
+        demo=True,
+        duration_s=4.0,
+        record_dir=folder,
+        mavlink=False,
+        control=False,
+        check_ports=False,
+    )
+    with Session(fleet, options) as session:
+        return session.run()
+
+
+@pytest.fixture
+def replay(recorded):
+    with Replay(recorded.recording, speed=1000.0) as replay:
+        yield replay
+
+
+def test_it_plays_every_step_and_holds_at_the_end(replay, recorded):
+    trace = TraceDigest()
+    replay.bridge.after_step.add(trace)
+    replay.play(until=lambda view: replay.bridge.is_paused())
+    assert replay.bridge.sim_time_us() == 4_000_000
+    shown = replay.bridge.view
+    with RecordedRun(recorded.recording) as run:
+        last = run.at(4_000_000)
+    assert shown.truth == last.truth
+    assert shown.sensors == last.sensors
+
+
+def test_modes_come_again(replay):
+    replay.bridge.step(1)
+    assert replay.bridge.get_vehicle(1).status().mode == "INITIALISING"
+    replay.seek(3_900_000)
+    status = replay.bridge.get_vehicle(1).status()
+    assert (status.mode, status.armed) == ("AUTO", True)
+
+
+@pytest.mark.parametrize("time_us", [3_210_000, 10_000, 2_005_000])
+def test_any_time_can_be_shown_forth_and_back(replay, recorded, time_us):
+    replay.bridge.step(1)
+    replay.seek(4_000_000)
+    replay.seek(time_us)
+    with RecordedRun(recorded.recording) as run:
+        expected = run.at(time_us)
+    assert replay.bridge.view.truth == expected.truth
+    replay.bridge.step(1)
+    with RecordedRun(recorded.recording) as run:
+        assert replay.bridge.view.truth == run.at(expected.time_us + 10_000).truth
+
+
+def test_it_plays_on_at_once_after_a_jump(recorded):
+    """Time that was jumped over, three seconds, is not waited for."""
+    with Replay(recorded.recording) as replay:
+        steps = []
+
+        def jump_once(view):
+            steps.append(view.time_us)
+            if len(steps) == 1:
+                replay.seek(3_000_000)
+
+        replay.bridge.after_step.add(jump_once)
+        started_s = time.monotonic()
+        replay.play(until=lambda view: len(steps) == 5)
+        assert steps[-1] == 3_040_000
+        assert time.monotonic() - started_s < 1.5
+
+
+def test_a_view_can_ask_for_it(replay):
+    replay.bridge.step(1)
+    assert replay.handle().timeline_s == (0.01, 4.0)
+    commands = replay.handle().commands
+    assert commands["seek"]({"time_s": 2.0}) == {"time_s": 2.0, "start_s": 0.01, "end_s": 4.0}
+    assert commands["seek"]({"time_s": 99})["time_s"] == 4.0
+    with pytest.raises(ConfigError, match="time_s"):
+        commands["seek"]({"time_s": "soon"})
+    assert "set-pose" not in commands
+    assert "fail" not in commands

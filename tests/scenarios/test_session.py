@@ -1,0 +1,308 @@
+"""A whole run in this process: determinism, observers, snapshots, nothing left behind."""
+
+import gc
+import os
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pico_gz import LightweightAdapter, Pose, SitlBridge, VehicleConfig
+from pico_gz.bridge.trace import TraceDigest
+from pico_gz.config import FleetOverrides, default_fleet, load_fleet
+from pico_gz.errors import ConfigError
+from pico_gz.port_owner import free_offset
+from pico_gz.session.options import RunOptions
+from pico_gz.session.session import Session
+from pico_gz.simulator.world import World
+from pico_gz.vehicle.scripted import make_script
+
+ROOT = Path(__file__).parents[2]
+
+
+def make_fleet(rovers: int = 2, **overrides):
+    fleet = default_fleet(
+        overrides=FleetOverrides(rovers=rovers, adapter="lightweight", speed="max", **overrides)
+    )
+    offset = free_offset(lambda offset: fleet.with_port_offset(offset).port_plan())
+    return fleet.with_port_offset(offset)
+
+
+def make_session(rovers: int = 2, **options) -> Session:
+    return Session(make_fleet(rovers), RunOptions(demo=True, control=False, **options))
+
+
+def run_digest(**options) -> str:
+    with make_session(**options) as session:
+        return session.run().trace_sha256
+
+
+def test_observers_change_no_byte(tmp_path):
+    """D3: MAVLink, a recording and a control socket leave the run as it is."""
+    alone = run_digest(duration_s=5.0, mavlink=False)
+    assert run_digest(duration_s=5.0, mavlink=True) == alone
+    assert run_digest(duration_s=5.0, mavlink=True, record_dir=tmp_path) == alone
+
+
+def test_the_demo_square_is_driven_and_done():
+    with make_session(until_done=True, mavlink=False) as session:
+        result = session.run(until=lambda view: view.time_us > 150_000_000)
+    for vehicle_id, vehicle in result.final.items():
+        start_east_m = 3.0 * (int(vehicle_id) - 1)
+        assert vehicle.done, vehicle.last_message
+        assert abs(vehicle.north_m) < 2.5
+        assert abs(vehicle.east_m - start_east_m) < 2.5
+
+
+def test_a_vehicle_that_is_gone_or_that_nobody_drives_does_not_keep_the_others_from_being_done():
+    fleet = make_fleet(3, autopilot="script:line:0.5")
+    options = RunOptions(until_done=True, control=False, duration_s=60.0)
+    with Session(fleet, options) as session:
+        session.bridge.get_vehicle(2).autopilot = None
+        session.bridge.after_step.add(
+            lambda view: session.bridge.despawn_vehicle(3) if view.step == 5 else None
+        )
+        result = session.run()
+    assert result.final["1"].done
+    assert result.sim_time_s < 30.0
+
+
+CONTINUE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from test_session import make_session, state_bytes
+with make_session(duration_s=4.0, mavlink=False) as session:
+    session.bridge.restore(Path({snapshot!r}).read_bytes())
+    session.run()
+    sys.stdout.buffer.write(state_bytes(session))
+"""
+
+
+def state_bytes(session: Session) -> bytes:
+    view = session.bridge.view
+    return msgspec.msgpack.encode(
+        [view.time_us, list(view.truth.values()), list(view.sensors.values()),
+         list(view.commands.values())]
+    )  # fmt: skip
+
+
+def test_a_snapshot_goes_on_in_another_process(tmp_path):
+    """D7: 4 s + save + load in a new process + 4 s is the same as 8 s."""
+    with make_session(duration_s=8.0, mavlink=False) as session:
+        session.run()
+        whole = state_bytes(session)
+    with make_session(duration_s=4.0, mavlink=False) as session:
+        session.run()
+        (tmp_path / "run.snapshot").write_bytes(session.bridge.snapshot())
+    code = CONTINUE.format(here=str(Path(__file__).parent), snapshot=str(tmp_path / "run.snapshot"))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == whole
+
+
+def test_a_run_that_is_taken_back_goes_the_same_way_again(tmp_path):
+    """Also what is outside the vehicles goes back: radio script, mission start."""
+    script = tmp_path / "rc.txt"
+    script.write_text("0.0 1500 1500 1500\n0.6 1700\n1.0 lost\n1.5 1600\n")
+    options = {"duration_s": 1.0, "mavlink": False, "rc": f"script:{script}"}
+    with make_session(**options) as session:
+        session.bridge.run(300_000)
+        saved = session.bridge.snapshot()
+        ends = []
+        for _ in range(2):
+            session.run()
+            frames = [vehicle.platform.rc_read() for vehicle in session.bridge.vehicles()]
+            ends.append((state_bytes(session), frames))
+            session.bridge.restore(saved)
+    assert ends[0] == ends[1]
+    assert ends[0][1][0].timestamp_us > 900_000
+
+
+def test_recorded_actuators_give_the_same_truth():
+    """D8: the simulator alone, fed the commands of a run, moves the same way."""
+    commands, truths = [], []
+    with make_session(duration_s=4.0, mavlink=False) as session:
+        session.bridge.after_step.add(lambda view: commands.append(view.commands))
+        session.bridge.after_step.add(lambda view: truths.append(dict(view.truth)))
+        session.run()
+        fleet = session.fleet
+    replayed = []
+    from pico_gz.session.adapters import make_adapters
+
+    (adapter,) = make_adapters(fleet, RunOptions())
+    for plan in fleet.vehicles:
+        adapter.add_vehicle(plan.config)
+    with adapter:
+        for step in commands:
+            adapter.send_actuators(step)
+            adapter.step(10_000)
+            replayed.append(adapter.receive_truth())
+    assert msgspec.msgpack.encode(replayed) == msgspec.msgpack.encode(truths)
+
+
+def test_parameters_set_from_the_ground_are_kept_for_the_next_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "yard.toml").write_text("[fleet]\ncount = 1\nadapter = 'lightweight'\n")
+    fleet = load_fleet(tmp_path / "yard.toml", FleetOverrides(speed="max"))
+    options = RunOptions(duration_s=0.1, mavlink=False, control=False)
+    with Session(fleet, options) as session:
+        session.bridge.get_vehicle(1).autopilot.set_param("WP_RADIUS", 1.25)
+        session.run()
+    assert (tmp_path / "runs/yard/rover_1.parm").read_text() == "WP_RADIUS,1.25\n"
+    with Session(fleet, options) as session:
+        assert session.bridge.get_vehicle(1).autopilot.param_by_name("WP_RADIUS").value == 1.25
+        assert any("rover_1.parm" in note for note in session.notes)
+
+
+def test_a_simulation_parameter_reaches_the_simulator():
+    with make_session(1, duration_s=6.0, mavlink=False) as session:
+        fixes = []
+        session.bridge.after_step.add(lambda view: fixes.append(view.sensors[1].gps))
+        session.bridge.run(3_000_000)
+        assert any(fixes)
+        session.bridge.get_vehicle(1).autopilot.set_param("SIM_GPS_DISABLE", 1)
+        session.bridge.run(1_000_000)
+        fixes.clear()
+        session.bridge.run(2_000_000)
+        assert not any(fix and fix.fix_type for fix in fixes)
+
+
+def test_contacts_are_told_as_events(tmp_path):
+    (tmp_path / "wall.toml").write_text(
+        "[fleet]\ncount = 1\nadapter = 'lightweight'\nautopilot = 'script:line:5'\n"
+        "[[obstacle]]\nkind = 'disc'\nnorth_m = 2.0\neast_m = 0.0\nradius_m = 0.5\n"
+    )
+    fleet = load_fleet(tmp_path / "wall.toml", FleetOverrides(speed="max"))
+    options = RunOptions(duration_s=10.0, mavlink=False, control=False)
+    with Session(fleet, options) as session:
+        result = session.run()
+    assert result.events["contact"] >= 1
+    assert result.final["1"].north_m < 1.5
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_nothing_is_left_after_twenty_runs():
+    """L7: no socket, thread or file stays."""
+    run_digest(duration_s=0.1)
+    gc.collect()
+    files, threads = open_files(), threading.active_count()
+    for _ in range(20):
+        run_digest(duration_s=0.1)
+    gc.collect()
+    assert open_files() == files
+    assert threading.active_count() == threads
+
+
+def test_a_failed_start_leaves_nothing_open(monkeypatch):
+    files = open_files()
+
+    def broken(*_args, **_kwargs):
+        raise OSError("planted")
+
+    monkeypatch.setattr("pico_gz.session.session.MissionStarter", broken)
+    with pytest.raises(OSError, match="planted"), make_session(duration_s=0.1):
+        pass
+    gc.collect()
+    assert open_files() == files
+
+
+def test_a_start_that_fails_leaves_no_recording_folder(tmp_path):
+    options = {"rc": f"script:{tmp_path}/nowhere", "record_dir": tmp_path / "runs"}
+    with pytest.raises(ConfigError, match="nowhere"), make_session(**options):
+        pass
+    assert not (tmp_path / "runs").exists()
+
+
+def lone_bridge() -> SitlBridge:
+    bridge = SitlBridge()
+    bridge.register_adapter(LightweightAdapter(seed=5, world=World(contacts=False)))
+    return bridge
+
+
+def vehicle(vehicle_id: int) -> VehicleConfig:
+    return VehicleConfig(id=vehicle_id, pose=Pose(east_m=3.0 * vehicle_id))
+
+
+@pytest.mark.parametrize("changes", [150, pytest.param(1000, marks=pytest.mark.slow)])
+def test_arrivals_and_departures_disturb_nobody(changes):
+    """F39: the stream of vehicle 100 is that of vehicle 100 alone."""
+
+    def digest(disturb: bool) -> str:
+        bridge, trace, draw = lone_bridge(), TraceDigest(), random.Random(1)
+        bridge.spawn_vehicle(vehicle(100), make_script("square:5"))
+        bridge.after_step.add(
+            lambda view: trace(
+                msgspec.structs.replace(
+                    view, sensors={100: view.sensors[100]}, commands={100: view.commands[100]}
+                )
+            )
+        )
+        for _ in range(changes):
+            if disturb:
+                other = draw.randint(1, 8)
+                if other in bridge.list_vehicles():
+                    bridge.despawn_vehicle(other)
+                else:
+                    bridge.spawn_vehicle(vehicle(other))
+            bridge.step()
+        bridge.close()
+        return trace.hexdigest()
+
+    assert digest(disturb=True) == digest(disturb=False)
+
+
+def test_the_order_of_registration_changes_no_byte():
+    """D4: only ids count."""
+
+    def digest(ids: list[int]) -> str:
+        bridge, trace = lone_bridge(), TraceDigest()
+        for vehicle_id in ids:
+            bridge.spawn_vehicle(vehicle(vehicle_id), make_script("circle:3"))
+        bridge.after_step.add(trace)
+        bridge.step(200)
+        bridge.close()
+        return trace.hexdigest()
+
+    ids = list(range(1, 25))
+    assert digest(ids) == digest(ids[::-1])
+
+
+@pytest.mark.slow
+def test_memory_stays_flat():
+    """L6: after warming up, a minute of a full fleet leaves no more than 5 %."""
+
+    def resident_kb() -> int:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1])
+        raise AssertionError("no VmRSS")
+
+    with make_session(20, mavlink=True) as session:
+        session.bridge.run(10_000_000)
+        gc.collect()
+        before_kb, files = resident_kb(), open_files()
+        session.bridge.run(60_000_000)
+        gc.collect()
+        assert resident_kb() <= before_kb * 1.05
+        assert open_files() == files
+
+
+@pytest.mark.slow
+def test_a_full_fleet_runs_without_losing_a_step():
+    with Session(
+        make_fleet(255, allow_gcs_sysid=True, layout="grid"),
+        RunOptions(duration_s=3.0, demo=True, control=False),
+    ) as session:
+        result = session.run()
+    assert (result.rovers, result.lost_steps, result.steps) == (255, 0, 300)
