@@ -1,0 +1,101 @@
+"""One stack of containers in a project of its own."""
+
+import json
+import os
+import secrets
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+from docker_images import docker
+
+
+class Stack:
+    """Containers of one Compose project; ``down`` removes all of it.
+
+    Attributes:
+        folder: what the images were built from, with ``compose.yaml``.
+        project: its name, used by nobody else.
+        environ: what Compose sees.
+    """
+
+    def __init__(self, folder, engine_environ, *, files=(), **settings):
+        self.folder = Path(folder)
+        self.project = f"picogz{secrets.token_hex(4)}"
+        self.engine_environ = dict(engine_environ)
+        self.environ = {**self.engine_environ, **settings}
+        self._files = [word for file in files for word in ("-f", str(file))]
+
+    def compose(self, *words, timeout_s=240, check=True):
+        """Run a Compose command for this project."""
+        done = docker(
+            self.environ, "compose", "-p", self.project, *self._files, *words,
+            timeout_s=timeout_s, check=False, cwd=self.folder,
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError(f"{words}: {done.stderr[-2000:]}\n{self.logs()[-3000:]}")
+        return done.stdout
+
+    def logs(self):
+        """What the containers said."""
+        return self.compose("logs", "--no-color", check=False)
+
+    def down(self):
+        """Remove everything."""
+        self.compose("--profile", "*", "down", "-v", "--timeout", "5", check=False)
+
+    def container(self, service):
+        """The id of a service's container."""
+        return self.compose("ps", "-a", "-q", service).strip()
+
+    def inspect(self, service):
+        """All that the engine knows of a service's container."""
+        return json.loads(docker(self.environ, "inspect", self.container(service)).stdout)[0]
+
+    def run_inside(self, service, *words, check=True):
+        """Run a command in a service's container."""
+        done = docker(self.environ, "exec", self.container(service), *words, check=False)
+        assert done.returncode == 0 or not check, done.stderr
+        return done.stdout
+
+    def port(self, service, inside):
+        """Where a port was published, HOST, PORT."""
+        host, _, port = self.compose("port", service, str(inside)).strip().rpartition(":")
+        return host, int(port)
+
+    def get(self, service, path, *, port=8085):
+        """Fetch a page of the browser view; returns the status and the text."""
+        host, number = self.port(service, port)
+        request = urllib.request.urlopen(f"http://{host}:{number}{path}", timeout=10)
+        with request as answer:
+            return answer.status, answer.read().decode()
+
+    def health(self, service):
+        """The engine's opinion of a service."""
+        return self.inspect(service)["State"]["Health"]["Status"]
+
+    def wait_for_health(self, service, wanted="healthy", timeout_s=60.0):
+        """Wait until the engine's opinion is the wanted one."""
+        deadline_s = time.monotonic() + timeout_s
+        while (found := self.health(service)) != wanted:
+            assert time.monotonic() < deadline_s, f"{service} is {found}: {self.logs()[-2000:]}"
+            time.sleep(0.3)
+
+
+def build(folder, environ, base, *, target="lightweight", tag, **arguments):
+    """Build an image with the classic builder, which every engine has."""
+    words = ["build", "-f", "docker/lightweight.Dockerfile", "--target", target, "-t", tag]
+    for name, value in {"BASE_IMAGE": base, "PIP_NO_INDEX": "1", **arguments}.items():
+        words += ["--build-arg", f"{name}={value}"]
+    done = subprocess.run(
+        ["docker", *words, "."],
+        cwd=folder,
+        env={**os.environ, **environ, "DOCKER_BUILDKIT": "0"},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return tag

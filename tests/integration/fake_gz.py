@@ -1,0 +1,66 @@
+"""A program that behaves like ``gz``: reads a world file and is the plugin of every rover in it.
+
+``FAKE_GZ`` says how it misbehaves: ``no_plugin``, ``no_bind``, ``crash``, ``mute`` (never answers),
+``mute_once`` (only the first time), ``stubborn`` (ignores SIGTERM), ``child`` (has a child).
+Everything it is told goes into ``FAKE_GZ_LOG``, a JSON line per start.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pico_gz.testing.plugin_twin import PluginTwin
+
+
+def main() -> int:
+    how = os.environ.get("FAKE_GZ", "")
+    if how == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    starts = note_start()
+    world = Path(sys.argv[-1])
+    if how == "crash":
+        sys.stderr.write("\x1b[1;31m[Err] [Server.cc:1] it is broken\n\x1b[0m")
+        return 139
+    text = world.read_text()
+    ports = [int(port) for port in re.findall(r"<fdm_port_in>(\d+)<", text)]
+    step_us = round(float(re.search(r"<max_step_size>([^<]+)<", text)[1]) * 1e6)
+    if how == "no_plugin":
+        sys.stderr.write(
+            "[Err] [SystemLoader.cc:92] Failed to load system plugin [ArduPilotPlugin] : "
+            "couldn't find shared library.\n"
+        )
+    if how == "no_bind":
+        sys.stderr.write(
+            "[Err] [ArduPilotPlugin.cc:1100] [rover_1] failed to bind with 127.0.0.1\n"
+        )
+    if how == "child":
+        child = subprocess.Popen(["sleep", "1000"])
+        Path(os.environ["FAKE_GZ_LOG"]).with_suffix(".child").write_text(str(child.pid))
+    sys.stderr.flush()
+    if how in ("no_plugin", "no_bind", "mute") or (how == "mute_once" and starts == 1):
+        time.sleep(1000)
+    PluginTwin(ports, step_us=step_us).run()
+    return 0
+
+
+def note_start() -> int:
+    """Write down how it was started; returns how often that was."""
+    log = Path(os.environ["FAKE_GZ_LOG"])
+    facts = {
+        "pid": os.getpid(),
+        "arguments": sys.argv[1:],
+        "environment": {key: value for key, value in os.environ.items() if key.startswith("GZ_")},
+        "home": os.environ.get("HOME"),
+    }
+    with log.open("a") as file:
+        file.write(json.dumps(facts) + "\n")
+    return len(log.read_text().splitlines())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,286 @@
+"""The view in a real browser: Chromium of this machine, driven by Playwright."""
+
+import os
+import shutil
+import time
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("starlette")
+
+from playwright.sync_api import sync_playwright
+from view_run import viewed_replay, viewed_run
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = os.environ.get("PICO_GZ_CHROMIUM") or shutil.which("chromium")
+LIMIT_S = 40.0
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed (PICO_GZ_CHROMIUM or on the PATH)")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A page of the view that notes what must not happen."""
+
+    def __init__(self, browser, url, **context):
+        self._context = browser.new_context(
+            **{"viewport": {"width": 1400, "height": 900}, **context}
+        )
+        self.tab = self._context.new_page()
+        self.errors, self.foreign = [], []
+        self.tab.on("console", self._hear)
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("request", lambda request: self._note_request(request.url, url))
+        self.tab.goto(url)
+        self.wait("picoGz.fleet.time > 0")
+
+    def _hear(self, message):
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def _note_request(self, requested, own):
+        if not requested.startswith((own, "data:")):
+            self.foreign.append(requested)
+
+    def wait(self, condition):
+        # Asked from outside again and again: the page's own policy forbids to evaluate text.
+        end_s = time.monotonic() + LIMIT_S
+        while not self.tab.evaluate(f"Boolean(window.picoGz && ({condition}))"):
+            assert time.monotonic() < end_s, f"not within {LIMIT_S} s: {condition}"
+            self.tab.wait_for_timeout(50)
+
+    def get(self, expression):
+        return self.tab.evaluate(expression)
+
+    def place(self, vehicle_id):
+        return self.get(f"picoGz.fleet.rovers.get({vehicle_id}).place")
+
+    def pixel(self, north_m, east_m):
+        """Where on the page a place of the map is."""
+        box = self.tab.locator("#map").bounding_box()
+        x, y = self.get(f"[picoGz.map.view.x({east_m}), picoGz.map.view.y({north_m})]")
+        return box["x"] + x, box["y"] + y
+
+    def close(self):
+        self._context.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    pages = []
+
+    def open_one(url, **context):
+        pages.append(Page(chromium, url, **context))
+        return pages[-1]
+
+    yield open_one
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture(scope="module")
+def run():
+    with viewed_run(3, speed=2.0) as run:
+        yield run
+
+
+def test_it_loads_without_an_error_or_an_outside_request(run, open_page):
+    page = open_page(run.url)
+    page.wait("picoGz.fleet.figures.steps > 0")
+    assert page.tab.title().startswith("three_rovers")
+    assert page.tab.locator("#fleet-body tr").count() == 3
+    assert page.tab.locator("#run-state").inner_text() == "running"
+    page.tab.click("#fleet-body tr:nth-child(2)")
+    page.wait("picoGz.fleet.focus && picoGz.fleet.focus.id === 2")
+    page.tab.click("#help")
+    page.tab.keyboard.press("Escape")
+    for _ in range(3):
+        page.tab.click("#theme")
+    assert page.errors == []
+    assert page.foreign == []
+
+
+def test_rovers_move_and_pause_stops_them(run, open_page):
+    page = open_page(run.url)
+    page.wait("[...picoGz.fleet.rovers.values()].every((r) => r.row.mode === 'AUTO')")
+    before = page.place(1)
+    page.wait(
+        f"Math.hypot(picoGz.fleet.rovers.get(1).place.north - {before['north']},"
+        f" picoGz.fleet.rovers.get(1).place.east - {before['east']}) > 0.3"
+    )
+    page.tab.click("#pause")
+    page.wait("picoGz.fleet.state === 'paused'")
+    held, held_time = page.place(1), page.get("picoGz.fleet.time")
+    time.sleep(0.7)
+    assert page.place(1) == held
+    page.tab.click("#step")
+    page.wait(f"picoGz.fleet.time > {held_time}")
+    assert page.get("picoGz.fleet.time") == pytest.approx(held_time + 0.01, abs=0.001)
+    page.tab.click("#pause")
+    page.wait("picoGz.fleet.state === 'running'")
+    assert page.errors == []
+
+
+def test_click_to_go_drives_there(run, open_page):
+    page = open_page(run.url)
+    page.wait("picoGz.fleet.rovers.get(3).row.mode === 'AUTO'")
+    page.tab.click("#fleet-body tr:nth-child(3)")
+    start = page.place(3)
+    goal = start["north"] - 3.0, start["east"] + 3.0
+    page.tab.click("#go")
+    page.tab.mouse.click(*page.pixel(*goal))
+    page.wait("picoGz.fleet.rovers.get(3).row.mode === 'GUIDED'")
+    page.wait(
+        f"Math.hypot(picoGz.fleet.rovers.get(3).place.north - {goal[0]},"
+        f" picoGz.fleet.rovers.get(3).place.east - {goal[1]}) < 1.5"
+    )
+    assert page.errors == []
+
+
+def test_the_keyboard_is_enough(run, open_page):
+    page = open_page(run.url)
+    press = page.tab.keyboard.press
+    press("]")
+    assert page.get("picoGz.fleet.selectedId") == 1
+    press("]")
+    assert page.get("picoGz.fleet.selectedId") == 2
+    press("h")
+    page.wait("picoGz.fleet.rovers.get(2).row.mode === 'HOLD'")
+    press("a")
+    page.wait("!picoGz.fleet.rovers.get(2).row.armed")
+    press("g")
+    for _ in range(5):
+        press("ArrowRight")
+    press("Enter")
+    page.wait("picoGz.fleet.rovers.get(2).row.mode === 'GUIDED' && picoGz.fleet.selected.row.armed")
+    press("Space")
+    page.wait("picoGz.fleet.state === 'paused'")
+    press("Space")
+    page.wait("picoGz.fleet.state === 'running'")
+    scale = page.get("picoGz.map.view.scale")
+    press("+")
+    assert page.get("picoGz.map.view.scale") > scale
+    press("f")
+    assert page.get("picoGz.map.following")
+    assert page.errors == []
+
+
+def test_failures_speed_and_measuring(run, open_page):
+    page = open_page(run.url)
+    page.tab.click("#fleet-body tr:nth-child(1)")
+    page.tab.click(".failures summary")
+    page.tab.get_by_label("gps", exact=True).select_option("off")
+    page.wait("picoGz.fleet.rovers.get(1).row.failures.gps === 'off'")
+    page.tab.get_by_label("gps", exact=True).select_option("ok")
+    page.wait("!picoGz.fleet.rovers.get(1).row.failures.gps")
+    page.tab.select_option("#speed", "5")
+    page.wait("picoGz.fleet.figures.speed === 5")
+    page.tab.select_option("#speed", "2")
+    page.tab.click("#measure")
+    page.tab.mouse.click(*page.pixel(1.0, 1.0))
+    page.tab.mouse.click(*page.pixel(4.0, 5.0))
+    (a, b) = page.get("picoGz.map.tools.measure.points")
+    length_m = ((a["north"] - b["north"]) ** 2 + (a["east"] - b["east"]) ** 2) ** 0.5
+    assert length_m == pytest.approx(5.0, abs=0.2)
+    assert page.errors == []
+
+
+def test_a_refused_command_is_told(run, open_page):
+    page = open_page(run.url)
+    page.get("picoGz.fleet.select(1)")
+    page.get("picoGz.map.tools.send({north: NaN, east: 0})")
+    page.tab.locator(".toast.bad").wait_for()
+    assert "number" in page.tab.locator(".toast.bad").inner_text()
+
+
+def test_a_phone_shows_one_panel_at_a_time(run, open_page):
+    page = open_page(run.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    for name in ("rover", "charts", "events", "fleet"):
+        page.tab.click(f"[role=tab][data-tab={name}]")
+        shown = [
+            panel
+            for panel in ("fleet", "rover", "charts", "events")
+            if page.tab.locator(f"#{panel}").is_visible()
+        ]
+        assert shown == [name]
+    assert page.get("document.documentElement.scrollWidth") <= 390
+    assert page.errors == []
+
+
+def test_a_run_has_no_timeline(run, open_page):
+    page = open_page(run.url)
+    assert page.get("picoGz.fleet.about.timeline") is None
+    assert not page.tab.locator("#timeline").is_visible()
+
+
+def test_the_slider_of_a_replay_shows_any_time(open_page, tmp_path):
+    with viewed_replay(tmp_path, seconds=20.0) as (replay, url):
+        page = open_page(url)
+        slider = page.tab.locator("#timeline-slider")
+        assert slider.is_visible()
+        assert page.tab.locator("#timeline-end").inner_text() == "0:20.0"
+        page.wait("Number(document.getElementById('timeline-slider').value) > 0.5")  # it follows
+        before = page.place(1)
+        box = slider.bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.tab.mouse.move(box["x"] + box["width"] * 0.2, middle)
+        page.tab.mouse.down()
+        page.tab.mouse.move(box["x"] + box["width"] * 0.75, middle, steps=20)
+        page.wait("picoGz.fleet.time > 14")  # while it is still held
+        page.tab.mouse.up()
+        reached_s = page.get("picoGz.fleet.time")
+        page.wait(f"picoGz.fleet.time > {reached_s} + 0.3")  # it plays on from there
+        assert page.get("picoGz.fleet.time") < reached_s + 3.0
+        page.tab.keyboard.press("Space")
+        page.wait("picoGz.fleet.state === 'paused'")
+        there = page.place(1)
+        assert abs(there["north"] - before["north"]) + abs(there["east"] - before["east"]) > 2.0
+        slider.focus()
+        page.tab.keyboard.press("Home")
+        page.wait("picoGz.fleet.time < 0.05")
+        assert page.place(1)["north"] == pytest.approx(replay.run.at(0).truth[1].north_m, abs=0.01)
+        page.tab.keyboard.press("End")
+        page.wait("picoGz.fleet.time === 20")
+        assert slider.get_attribute("aria-valuetext") == "0:20.0 of 0:20.0"
+        assert page.errors == []
+
+
+def test_255_rovers_are_shown(open_page):
+    with viewed_run(255) as run:
+        page = open_page(run.url)
+        page.wait("[...picoGz.fleet.rovers.values()].filter((r) => r.place).length === 255")
+        assert page.tab.locator("#fleet-body tr").count() == 255
+        page.tab.fill("#fleet-filter", "rover_25")
+        page.wait("document.querySelectorAll('#fleet-body tr').length === 7")
+        before = page.get("picoGz.fleet.time")
+        page.wait(f"picoGz.fleet.time > {before}")
+        assert page.errors == []
+
+
+def test_the_page_comes_back_after_a_restart(open_page):
+    with viewed_run(1) as first:
+        page = open_page(first.url)
+        port = int(first.url.rstrip("/").rpartition(":")[2])
+    page.wait("!picoGz.fleet.online")
+    assert page.tab.locator("#offline").is_visible()
+    with viewed_run(2, port=port):
+        page.wait("picoGz.fleet.online && picoGz.fleet.rovers.size === 2")
+        page.wait("picoGz.fleet.time > 0 && picoGz.fleet.state === 'running'")
+        assert not page.tab.locator("#offline").is_visible()
+
+
+def test_a_token_opens_the_page_and_leaves_the_address_bar(open_page):
+    with viewed_run(1, bind="0.0.0.0") as run:
+        address = run.line.split()[2]
+        page = open_page(address)
+        assert "token" not in page.tab.url
+        assert page.errors == []

@@ -1,0 +1,220 @@
+"""The view's server over loopback: pages, figures, the WebSocket, and who may use it."""
+
+import contextlib
+import json
+import socket
+import struct
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from view_run import make_fleet, viewed_run
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from pico_gz.dashboard.app import STATIC, open_dashboard
+from pico_gz.errors import PortClashError
+from pico_gz.session.options import RunOptions
+from pico_gz.session.session import Session
+
+LIMIT_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def run():
+    with viewed_run() as run:
+        wait_for(lambda: get(run.url + "healthz")[0] == 200)
+        yield run
+
+
+def get(url, **headers):
+    """(status, headers, text)."""
+    request = urllib.request.Request(
+        url, headers={k.replace("_", "-"): v for k, v in headers.items()}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.headers, refused.read().decode()
+
+
+def wait_for(condition, limit_s=LIMIT_S):
+    end_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def watching(run, **options):
+    url = run.url.replace("http", "ws") + "ws"
+    with connect(url, max_size=2**24, open_timeout=LIMIT_S, **options) as websocket:
+        yield websocket
+
+
+def hear(websocket, wanted, limit=400):
+    """The next message of a kind; ``frame`` is the binary one."""
+    for _ in range(limit):
+        message = websocket.recv(timeout=LIMIT_S)
+        if isinstance(message, bytes):
+            if wanted == "frame":
+                return message
+        elif json.loads(message)["t"] == wanted:
+            return json.loads(message)
+    raise AssertionError(f"no {wanted}")
+
+
+def ask(websocket, command, **options):
+    websocket.send(json.dumps({"n": 5, "command": command, **options}))
+    while True:
+        answer = hear(websocket, "answer")
+        if answer["n"] == 5:
+            return answer
+
+
+def test_the_page_and_all_it_names_are_served(run):
+    status, headers, page = get(run.url)
+    assert status == 200
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "//" not in page.replace("</", ""), "the page names another host"
+    for path in STATIC.rglob("*.*"):
+        name = path.relative_to(STATIC).as_posix()
+        status, headers, text = get(f"{run.url}static/{name}")
+        assert status == 200, name
+        assert "Content-Security-Policy" in headers
+        assert text.count("http://") == (name == "icon.svg"), f"{name} names another host"
+
+
+@pytest.mark.parametrize("path", ["static/../app.py", "static/%2e%2e/app.py", "nothing", "static/"])
+def test_nothing_else_is_served(run, path):
+    assert get(run.url + path)[0] in (403, 404)
+
+
+def test_state_and_metrics_tell_the_fleet(run):
+    state = json.loads(get(run.url + "api/state")[2])
+    assert list(state["vehicles"]) == ["1", "2", "3"]
+    assert state["state"] == "running"
+    status, headers, text = get(run.url + "metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert 'pico_gz_vehicle_lag_seconds{vehicle="3"}' in text
+
+
+def test_a_foreign_host_or_origin_is_refused(run):
+    assert get(run.url + "api/state", Host="evil.example")[0] == 403
+    with pytest.raises(InvalidStatus) as refused, watching(run, origin="http://evil.example"):
+        pass
+    assert refused.value.response.status_code == 403
+    with watching(run, origin=run.url.rstrip("/")) as websocket:
+        assert hear(websocket, "hello")["name"] == "three_rovers"
+
+
+def test_a_watcher_sees_rovers_move_at_most_twenty_times_per_second(run):
+    with watching(run) as websocket:
+        hear(websocket, "frame")
+        started_s, first = time.monotonic(), hear(websocket, "frame")
+        frames = [hear(websocket, "frame") for _ in range(30)]
+        elapsed_s = time.monotonic() - started_s
+    assert len(frames) / elapsed_s < 21.5
+    kind, state, count, *_ = struct.unpack_from("<BBHId", first)
+    assert (kind, state, count) == (1, 1, 3)
+    assert struct.unpack_from("<d", frames[-1], 8) > struct.unpack_from("<d", first, 8)
+
+
+def test_pause_step_resume(run):
+    with watching(run) as websocket:
+        assert ask(websocket, "pause")["ok"]
+        wait_for(lambda: get(run.url + "api/state")[2].count('"state":"paused"'))
+        steps = run.bridge.stats.steps
+        assert get(run.url + "healthz")[0] == 200
+        assert ask(websocket, "step", count=3)["ok"]
+        wait_for(lambda: run.bridge.stats.steps == steps + 3)
+        assert ask(websocket, "resume")["ok"]
+        wait_for(lambda: run.bridge.stats.steps > steps + 3)
+
+
+def test_refusals_name_the_reason_and_nonsense_harms_nobody(run):
+    with watching(run) as websocket:
+        answer = ask(websocket, "mode", id=1, mode="FLY")
+        assert not answer["ok"]
+        assert "Unknown mode 'FLY'" in answer["message"]
+        for nonsense in ("", "{", "[[[[", b"\x00\xff", json.dumps({"command": "x" * 60_000})):
+            websocket.send(nonsense)
+        assert ask(websocket, "status")["ok"]
+
+
+def test_a_message_that_is_too_long_ends_the_connection_only(run):
+    with watching(run) as websocket:
+        websocket.send("x" * 70_000)
+        with pytest.raises(ConnectionClosed):
+            hear(websocket, "nothing that is ever sent", limit=1000)
+    with watching(run) as websocket:
+        assert hear(websocket, "hello")
+
+
+def test_a_focused_rover_is_told_closely(run):
+    with watching(run) as websocket:
+        websocket.send('{"command": "focus", "id": 2}')
+        focus = hear(websocket, "focus")
+        assert focus["id"] == 2
+        wait_for(lambda: "yaw_deg" in hear(websocket, "focus"))
+
+
+def test_a_stuck_browser_delays_nobody(run):
+    """It reads nothing, its buffers fill, and the run and other browsers go on."""
+    stuck = [_open_and_freeze(run) for _ in range(5)]
+    try:
+        with watching(run) as websocket:
+            before = run.bridge.stats.steps
+            started_s = time.monotonic()
+            for _ in range(40):
+                hear(websocket, "frame")
+            elapsed_s = time.monotonic() - started_s
+            assert run.bridge.stats.steps - before > 0.5 * 100 * elapsed_s
+    finally:
+        for client in stuck:
+            client.close()
+
+
+def _open_and_freeze(run):
+    host, port = run.url.removeprefix("http://").rstrip("/").split(":")
+    client = socket.create_connection((host, int(port)), timeout=LIMIT_S)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.sendall(
+        f"GET /ws HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    assert b"101" in client.recv(20)
+    return client
+
+
+def test_another_address_needs_the_token_of_the_run():
+    with viewed_run(1, bind="0.0.0.0") as run:
+        token = run.line.partition("token=")[2].split()[0]
+        assert len(token) >= 32
+        assert get(run.url + "api/state")[0] == 403
+        assert get(run.url)[0] == 403
+        assert get(run.url + "healthz")[0] in (200, 503)
+        assert get(run.url + "api/state", Authorization=f"Bearer {token}")[0] == 200
+        assert get(f"{run.url}metrics?token={token}")[0] == 200
+        with pytest.raises(InvalidStatus), watching(run):
+            pass
+        headers = {"Authorization": f"Bearer {token}"}
+        with watching(run, additional_headers=headers) as websocket:
+            assert hear(websocket, "hello")
+
+
+def test_a_taken_port_is_told_before_anything_runs():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        fleet = make_fleet(1, port=taken.getsockname()[1])
+        options = RunOptions(
+            mavlink=False, control=False, check_ports=False, dashboard=open_dashboard
+        )
+        with pytest.raises(PortClashError, match="browser view's address"):
+            Session(fleet, options).__enter__()

@@ -1,0 +1,137 @@
+"""Dockerfiles, Compose file and workflows, as their own checkers see them. No engine needed."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+WORKFLOWS = [
+    *sorted((ROOT / ".github/workflows").glob("*.yml")),
+    ROOT / "docs/examples/rover-ci.yml",
+]
+# What the classic builder does not know.
+BUILDKIT_ONLY = re.compile(r"RUN\s+--|COPY\s+.*--(?:chmod|link)|<<\s*\w+\s*$|^# syntax", re.M)
+
+
+def tool(name):
+    """A program of this environment, or a skipped test that says so."""
+    path = shutil.which(name, path=f"{Path(sys.executable).parent}:/usr/bin:/usr/local/bin")
+    if path is None:
+        pytest.skip(f"not checked: there is no {name} here (dependency group 'containers')")
+    return path
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_hadolint(path):
+    done = subprocess.run(
+        [tool("hadolint"), "--failure-threshold", "info", str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_dockerfiles_build_with_every_builder_and_pin_no_digest(path):
+    text = path.read_text()
+    assert not BUILDKIT_ONLY.search(text)
+    assert "sha256:" not in text
+    assert re.match(r"(?:#.*\n)*ARG BASE_IMAGE=\S+\n", text)
+    bases = set(re.findall(r"^FROM (\S+)", text, re.M))
+    stages = set(re.findall(r" AS (\S+)$", text, re.M))
+    assert bases - stages == {"${BASE_IMAGE}"}
+    assert not re.search(r"amd64|x86_64", text)
+
+
+def test_the_last_word_on_the_user_is_not_root():
+    for path in DOCKERFILES:
+        stages = re.split(r"^FROM ", path.read_text(), flags=re.M)[1:]
+        final = [stage for stage in stages if "CMD [" in stage]
+        assert final
+        for stage in final:
+            users = re.findall(r"^USER (\S+)", stage, re.M)
+            assert not users or users[-1] == "10001:10001"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_follow_the_schema(path):
+    words = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture(scope="module")
+def config():
+    """The Compose file with everything filled in."""
+    if shutil.which("docker") is None:
+        pytest.skip("not checked: there is no docker program here")
+    done = subprocess.run(
+        ["docker", "compose", "-p", "x", "--profile", "*", "config", "--format", "json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if "unknown command" in done.stderr or "is not a docker command" in done.stderr:
+        pytest.skip("not checked: there is no Compose here")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_service_is_hardened_and_watched(config):
+    for name, service in config["services"].items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["user"] == "10001:10001", name
+        assert service["init"], name
+        assert service["stop_grace_period"] == "5s", name
+        assert int(service["mem_limit"]) > 0, name
+        assert service["pids_limit"] > 0, name
+        assert service["healthcheck"]["test"], name
+        assert "start_interval" not in service["healthcheck"], name
+        assert service["labels"] == {"pico_gz.run": "x"}, name
+        assert not any("docker.sock" in str(volume) for volume in service.get("volumes", ()))
+
+
+def test_ports_are_published_on_loopback_only_and_none_of_the_wire(config):
+    published = [
+        port for service in config["services"].values() for port in service.get("ports", ())
+    ]
+    assert published
+    assert {port["host_ip"] for port in published} == {"127.0.0.1"}
+    assert {port["target"] for port in published} == {8085, 5760}
+
+
+def test_only_gazebo_and_bridge_start_by_themselves(config):
+    services = config["services"]
+    assert sorted(n for n, s in services.items() if not s.get("profiles")) == ["bridge", "gazebo"]
+    assert services["bridge"]["depends_on"]["gazebo"]["condition"] == "service_healthy"
+    assert all(
+        services[name]["network_mode"] == "service:gazebo"
+        for name in ("bridge", "gui", "ardurover")
+    )
+
+
+def test_x11_is_in_the_gui_only(config):
+    assert [n for n, s in config["services"].items() if "X11" in json.dumps(s)] == ["gui"]
+
+
+def test_a_program_that_is_not_the_one_asked_for_is_not_kept(tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(b"hello")
+    target = tmp_path / "kept"
+    digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+    def fetch(url, sha256):
+        words = [sys.executable, str(ROOT / "docker/fetch_checked.py"), url, sha256, str(target)]
+        return subprocess.run(words, capture_output=True, text=True)
+
+    assert "Give both" in fetch("", "").stderr
+    assert "not kept" in fetch(program.as_uri(), "0" * 64).stderr
+    assert not target.exists()
+    assert fetch(program.as_uri(), digest.upper()).returncode == 0
+    assert target.stat().st_mode & 0o111

@@ -1,0 +1,152 @@
+"""Generated worlds and models in the real Gazebo: they load, stand still, and drive as said."""
+
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+from gazebo_world_rig import WorldRig, gazebo_environment
+
+from pico_gz.config import load_fleet
+from pico_gz.config.ground import make_terrain
+from pico_gz.gazebo_install import find_gazebo
+from pico_gz.rover import PRESETS
+from pico_gz.simulator.ops import SCALAR
+from pico_gz.worldgen.bundle import make_bundle
+from pico_gz.worldgen.folder import write_folder
+from pico_gz.worldgen.from_fleet import WorldOptions
+
+ROOT = Path(__file__).parents[2]
+WORLDS = ("empty", "yard", "slope", "ten_rovers")
+_MISSING = find_gazebo().problem
+
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(bool(_MISSING), reason=f"no real Gazebo: {_MISSING}"),
+]
+
+RAMP = '[terrain]\nkind = "ramp"\nslope_deg = 8.0\nstart_m = 1.0\nlength_m = 4.0\n'
+SIDE_SLOPE = '[terrain]\nkind = "ramp"\nslope_deg = 10.0\ndirection_deg = 60.0\n'
+HILLS = '[terrain]\nkind = "heightmap"\nfile = "hills.csv"\ncell_m = 1.0\n'
+
+
+def fleet_text(preset, more=""):
+    return f'[fleet]\ncount = 1\n[rover]\npreset = "{preset}"\nnoise = "off"\n{more}'
+
+
+def strict_problems(path):
+    """What sdformat itself says in its strict mode."""
+    sdformat = pytest.importorskip("sdformat14")
+    config = sdformat.ParserConfig()
+    config.set_unrecognized_elements_policy(sdformat.EnforcementPolicy.ERR)
+    config.set_warnings_policy(sdformat.EnforcementPolicy.ERR)
+    try:
+        sdformat.Root().load(str(path), config)
+    except sdformat.SDFErrorsException as error:
+        return str(error)
+    return ""
+
+
+def test_sdformat_has_nothing_to_say():
+    files = [*ROOT.glob("models/*/model.sdf"), *ROOT.glob("worlds/**/*.sdf")]
+    assert len(files) > 10
+    for path in files:
+        assert strict_problems(path) == "", path
+
+
+def test_sdformat_takes_the_rendered_sensors_too(tmp_path):
+    fleet = load_fleet(ROOT / "worlds/yard.toml", environ={})
+    options = WorldOptions(lidar=True, camera=True, rangefinders=True)
+    write_folder(tmp_path, make_bundle(fleet, options).files)
+    assert strict_problems(tmp_path / "world.sdf") == ""
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_shipped_worlds_run(name, tmp_path):
+    result = subprocess.run(
+        [
+            str(find_gazebo().program),
+            "sim",
+            "-s",
+            "-r",
+            "-v",
+            "2",
+            "--iterations",
+            "10",
+            "world.sdf",
+        ],
+        cwd=ROOT / "worlds" / name,
+        env=gazebo_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    output = result.stdout + result.stderr
+    assert result.returncode == 0, output
+    assert "[Err]" not in output
+    assert "Failed to load" not in output
+    assert "failed to bind" not in output
+
+
+def test_skid_steering(tmp_path):
+    spec = PRESETS["pico_trail_freenove"]
+    with WorldRig(tmp_path, fleet_text(spec.preset)) as rig:
+        still = rig.drive(2.0, (0.0, 0.0))
+        assert math.hypot(still.north_m, still.east_m) < 1e-4
+        assert rig.sensors.imu.accel_mss == pytest.approx((0.0, 0.0, -9.807), abs=0.05)
+        ahead = rig.drive(3.0, (1.0, 1.0))
+        assert ahead.speed_mps == pytest.approx(spec.max_speed, rel=0.05)
+        # Looking north, it went north and nowhere else.
+        assert ahead.north_m == pytest.approx(3.0, rel=0.1)
+        assert abs(ahead.east_m) < 0.02
+        rig.drive(0.5, (0.0, 0.0))
+        spin = rig.drive(3.0, (0.5, -0.5))
+        expected = spec.max_speed / spec.effective_track_m
+        assert spin.yaw_rate_radps == pytest.approx(expected, rel=0.05)
+        assert math.hypot(spin.north_m, spin.east_m) < 0.02
+        assert spin.tilt_deg < 0.5
+        arc = rig.drive(3.0, (0.25, 0.75))
+        assert arc.yaw_rate_radps == pytest.approx(-0.5 * expected, rel=0.05)
+        rig.drive(1.0, (0.0, 0.0))
+        parked = rig.drive(2.0, (0.0, 0.0))
+        assert math.hypot(parked.north_m, parked.east_m) < 1e-3
+
+
+def test_car_steering(tmp_path):
+    spec = PRESETS["pico_trail_ackermann"]
+    with WorldRig(tmp_path, fleet_text(spec.preset)) as rig:
+        still = rig.drive(1.0, (0.0,), (0.0,))
+        assert math.hypot(still.north_m, still.east_m) < 1e-4
+        ahead = rig.drive(3.0, (1.0,), (0.0,))
+        assert ahead.speed_mps == pytest.approx(spec.max_speed, rel=0.05)
+        assert abs(ahead.east_m) < 0.02
+        for steering in (1.0, -0.4):
+            turn = rig.drive(4.0, (0.5,), (steering,))
+            angle_rad = math.radians(steering * spec.max_steer_deg)
+            expected = 0.5 * spec.max_speed * math.tan(angle_rad) / spec.wheel_base
+            assert turn.yaw_rate_radps == pytest.approx(expected, rel=0.05)
+            assert turn.speed_mps == pytest.approx(0.5 * spec.max_speed, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("terrain", "steepest_deg"),
+    [
+        pytest.param(RAMP, 8.0, id="ramp"),
+        pytest.param(SIDE_SLOPE, 10.0, id="slope"),
+        pytest.param(HILLS, 8.0, id="hills"),
+    ],
+)
+def test_the_ground_is_that_of_lightweight(tmp_path, terrain, steepest_deg):
+    rows = [[0.2 * math.sin(n / 2.5) * math.cos(e / 3.0) for e in range(21)] for n in range(21)]
+    lines = [",".join(f"{height:.4f}" for height in row) for row in rows]
+    (tmp_path / "hills.csv").write_text("\n".join(lines))
+    with WorldRig(tmp_path, fleet_text("pico_trail_freenove", terrain)) as rig:
+        ground = make_terrain(rig.fleet.terrain)
+        still = rig.drive(2.0, (0.0, 0.0))
+        assert math.hypot(still.north_m, still.east_m) < 0.01
+        climb = rig.drive(6.0, (0.5, 0.5))
+        assert climb.north_m == pytest.approx(3.0, rel=0.1)
+        assert climb.tilt_deg < steepest_deg + 1.0
+        for north_m, east_m, height_m in (*still.heights_m, *climb.heights_m):
+            expected = ground.height_m(SCALAR, north_m, east_m)
+            assert height_m == pytest.approx(expected, abs=0.01)
