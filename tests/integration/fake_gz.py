@@ -40,7 +40,7 @@ def main() -> int:
         )
     if how == "child":
         child = subprocess.Popen(["sleep", "1000"])
-        Path(os.environ["FAKE_GZ_LOG"]).with_suffix(".child").write_text(str(child.pid))
+        note_child(child.pid)
     sys.stderr.flush()
     if how in ("no_plugin", "no_bind", "mute") or (how == "mute_once" and starts == 1):
         time.sleep(1000)
@@ -60,6 +60,14 @@ def note_start() -> int:
     with log.open("a") as file:
         file.write(json.dumps(facts) + "\n")
     return len(log.read_text().splitlines())
+
+
+def note_child(pid: int) -> None:
+    """Write down a child's number; whoever sees the file finds the number in it."""
+    note = Path(os.environ["FAKE_GZ_LOG"]).with_suffix(".child")
+    draft = note.with_suffix(".draft")
+    draft.write_text(str(pid))
+    draft.replace(note)
 
 
 if __name__ == "__main__":

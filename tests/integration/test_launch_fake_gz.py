@@ -49,7 +49,13 @@ def starts(tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_GZ_LOG", str(log))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    return lambda: [json.loads(line) for line in log.read_text().splitlines()]
+
+    def noted():
+        """A line that is still being written is none yet, nor is one in a file yet to come."""
+        lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    return noted
 
 
 def fleet_on_gazebo(count=2):
@@ -156,11 +162,16 @@ def test_waiting_for_gazebo_can_be_cancelled(starts, monkeypatch):
 
     monkeypatch.setenv("FAKE_GZ", "mute")
     adapter = adapter_with_deadline(fleet_on_gazebo(1), 60.0)
-    timer = threading.Timer(1.0, adapter.cancel_connect)
-    timer.start()
+
+    def cancel_once_started():
+        wait_until(starts)
+        adapter.cancel_connect()
+
+    somebody = threading.Thread(target=cancel_once_started)
+    somebody.start()
     with pytest.raises(SimulatorConnectionError):
         adapter.connect()
-    timer.join()
+    somebody.join()
     assert not is_alive(starts()[0]["pid"])
 
 
@@ -180,8 +191,7 @@ def test_a_running_world_is_used_and_left_alone(starts):
         assert session.run().lost_steps == 0
         assert twin.steps >= 250
     assert "that one is used" in session.notes[-1]
-    with pytest.raises(FileNotFoundError):
-        starts()
+    assert not starts()
 
 
 def test_half_a_world_is_refused(starts):
@@ -214,7 +224,7 @@ def test_stopping_ends_the_children_too(launch, starts, monkeypatch, tmp_path):
 def test_a_stubborn_one_is_killed(launch, starts, monkeypatch):
     monkeypatch.setenv("FAKE_GZ", "stubborn")
     server = GazeboServer(launch, grace_s=0.3)
-    wait_until(Path(os.environ["FAKE_GZ_LOG"]).exists)
+    wait_until(starts)
     server.stop()
     assert not is_alive(starts()[0]["pid"])
     assert server.exit_code == 128 + signal.SIGKILL
@@ -236,7 +246,7 @@ def test_gazebo_ends_when_its_guard_is_killed(launch, starts, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     server = GazeboServer(dataclasses.replace(launch, folder=folder), remove_folder=True)
-    wait_until(Path(os.environ["FAKE_GZ_LOG"]).exists)
+    wait_until(starts)
     os.kill(server._process._process.pid, signal.SIGKILL)
     wait_until(lambda: not is_alive(starts()[0]["pid"]))
     server.stop()
@@ -251,9 +261,8 @@ def test_gazebo_ends_with_the_kit_however_that_ends(starts, number, tmp_path):
         "--port-offset", str(fleet.rules.offset), "--duration", "0",
     ]  # fmt: skip
     kit = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    log = Path(os.environ["FAKE_GZ_LOG"])
     try:
-        wait_until(log.exists)
+        wait_until(starts)
         pid = starts()[0]["pid"]
         kit.send_signal(number)
         kit.wait(PATIENCE_S)
