@@ -42,7 +42,7 @@ def decompress(kind: str, data: bytes, size: int) -> bytes:
         raise MissingExtraError("mcap", "Reading a compressed recording") from exc
     try:
         whole: bytes = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
-    except zstandard.ZstdError as exc:
+    except (zstandard.ZstdError, OverflowError, MemoryError) as exc:  # the size may lie, too
         raise RecordingError(f"A chunk cannot be decompressed: {exc}") from exc
     return whole
 

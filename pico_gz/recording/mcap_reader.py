@@ -6,7 +6,7 @@ import contextlib
 import mmap
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,6 +23,8 @@ from pico_gz.recording.mcap_records import (
 )
 
 _LENGTH = struct.Struct("<I")
+_CHANNEL = struct.Struct("<H")
+_INDEX_ENTRY = struct.Struct("<QQ")  # log time, offset in the chunk
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +37,10 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChunkPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a chunk is in the file and what it spans."""
+    """Where a chunk is in the file, what it spans, and where its messages are noted.
+
+    ``indexes`` is channel -> place in the file of that channel's message index.
+    """
 
     start_ns: int
     end_ns: int
@@ -44,6 +49,7 @@ class ChunkPlace(msgspec.Struct, frozen=True, kw_only=True):
     compression: str
     offset: int
     stored_bytes: int
+    indexes: dict[int, int]
 
 
 class McapReader:
@@ -71,9 +77,13 @@ class McapReader:
         if self._data[: len(MAGIC)] != MAGIC:
             self.close()
             raise RecordingError(f"{path} is no MCAP file.")
-        self._scan()
-        if not self.complete:
-            self._scan_cut_off()
+        try:
+            self._scan()
+            if not self.complete:
+                self._scan_cut_off()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> McapReader:
         return self
@@ -87,21 +97,65 @@ class McapReader:
         with contextlib.suppress(BufferError):
             self._data.close()
 
-    def messages(self, chunk: ChunkPlace) -> Iterator[Message]:
-        """Every message of a chunk, in the order in which it was recorded."""
+    def messages(
+        self, chunk: ChunkPlace, channels: Collection[int] | None = None
+    ) -> Iterator[Message]:
+        """The messages of a chunk, in the order in which they were recorded.
+
+        Args:
+            chunk: one of ``chunks``.
+            channels: only these, found without looking at the others; ``None``: all of them.
+        """
         data = self._load(chunk)
-        for opcode, start, length in _records(data, 0):
-            if opcode == Opcode.MESSAGE:
-                _, _, channel_id, sequence, log_ns, _ = MESSAGE_HEAD.unpack_from(
-                    data, start - RECORD_HEAD.size
+        for start in self._message_starts(chunk, data, channels):
+            try:
+                opcode, length, channel_id, sequence, log_ns, _ = MESSAGE_HEAD.unpack_from(
+                    data, start
                 )
-                payload = data[start + MESSAGE_FIXED_BYTES : start + length]
-                yield Message(channel_id, sequence, log_ns, payload)
+            except (struct.error, OverflowError):
+                opcode = 0
+            if opcode != Opcode.MESSAGE:
+                raise RecordingError(f"{self.path} is damaged: an index points astray.")
+            if channels is not None and channel_id not in channels:
+                continue
+            end = start + RECORD_HEAD.size + length
+            payload = data[start + RECORD_HEAD.size + MESSAGE_FIXED_BYTES : end]
+            yield Message(channel_id, sequence, log_ns, payload)
+
+    def _message_starts(
+        self, chunk: ChunkPlace, data: memoryview, channels: Collection[int] | None
+    ) -> Iterable[int]:
+        # A file that was cut off may have a chunk and lack its indexes.
+        if channels is not None and self.complete:
+            return sorted(
+                offset
+                for channel_id, place in chunk.indexes.items()
+                if channel_id in channels
+                for offset in self._offsets(place)
+            )
+        return (
+            start - RECORD_HEAD.size
+            for opcode, start, _ in _records(data, 0)
+            if opcode == Opcode.MESSAGE
+        )
+
+    def _offsets(self, place: int) -> list[int]:
+        """Where in its chunk an index says that messages begin."""
+        try:
+            (length,) = _LENGTH.unpack_from(self._data, place + _CHANNEL.size)
+            start = place + _CHANNEL.size + _LENGTH.size
+            entries = _INDEX_ENTRY.iter_unpack(self._data[start : start + length])
+            return [offset for _, offset in entries]
+        except struct.error as exc:
+            raise RecordingError(f"{self.path} is damaged: {exc}.") from exc
 
     def _scan(self) -> None:
         for opcode, start, length in _records(memoryview(self._data), len(MAGIC)):
             if opcode == Opcode.CHUNK:
                 self.chunks.append(self._place(start))
+            elif opcode == Opcode.MESSAGE_INDEX and self.chunks and length >= _CHANNEL.size:
+                (channel_id,) = _CHANNEL.unpack_from(self._data, start)
+                self.chunks[-1].indexes[channel_id] = start
             elif opcode == Opcode.CHANNEL:
                 self._note_channel(memoryview(self._data)[start : start + length])
             elif opcode == Opcode.FOOTER:
@@ -123,9 +177,12 @@ class McapReader:
                     self._note_channel(data[start : start + length])
 
     def _place(self, start: int) -> ChunkPlace:
-        start_ns, end_ns, size, crc = CHUNK_HEAD.unpack_from(self._data, start)
-        compression, place = _text(self._data, start + CHUNK_HEAD.size)
-        (stored,) = struct.unpack_from("<Q", self._data, place)
+        try:
+            start_ns, end_ns, size, crc = CHUNK_HEAD.unpack_from(self._data, start)
+            compression, place = _text(self._data, start + CHUNK_HEAD.size)
+            (stored,) = struct.unpack_from("<Q", self._data, place)
+        except (struct.error, UnicodeDecodeError) as exc:
+            raise RecordingError(f"{self.path} is damaged at byte {start}: {exc}.") from exc
         return ChunkPlace(
             start_ns=start_ns,
             end_ns=end_ns,
@@ -134,6 +191,7 @@ class McapReader:
             compression=compression,
             offset=place + 8,
             stored_bytes=stored,
+            indexes={},
         )
 
     def _load(self, chunk: ChunkPlace) -> memoryview:
@@ -145,8 +203,11 @@ class McapReader:
         return memoryview(data)
 
     def _note_channel(self, content: memoryview) -> None:
-        (channel_id,) = struct.unpack_from("<H", content)
-        self.topics[channel_id], _ = _text(content, 4)
+        try:
+            (channel_id,) = _CHANNEL.unpack_from(content)
+            self.topics[channel_id], _ = _text(content, 4)
+        except (struct.error, UnicodeDecodeError) as exc:
+            raise RecordingError(f"{self.path} is damaged: {exc}.") from exc
 
 
 def _records(data: memoryview, start: int) -> Iterator[tuple[int, int, int]]:

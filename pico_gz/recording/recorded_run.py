@@ -133,7 +133,17 @@ class RecordedRun:
             for message in self._reader.messages(chunk):
                 kind = self._kinds.get(message.channel_id)
                 if kind in kinds:
-                    yield message, _DECODERS[kind].decode(message.payload)
+                    yield message, self._decode(kind, message)
+
+    def _decode(self, kind: Kind, message: Message) -> Any:
+        try:
+            return _DECODERS[kind].decode(message.payload)
+        except msgspec.DecodeError as exc:
+            version = self.facts.get("version", "another version")
+            raise RecordingError(
+                f"{self.folder} holds a message that is not understood: {exc}.",
+                hint=f"It was made by pico-gz {version}.",
+            ) from exc
 
     def _steps_of(self, chunk: ChunkPlace) -> Iterator[FleetView]:
         step: int | None = None
@@ -148,7 +158,7 @@ class RecordedRun:
                     yield _view(step, time_us, parts)
                 step, time_us = message.sequence, message.log_ns // 1000
                 parts = {kind: {} for kind in _STEP_KINDS}
-            value = _DECODERS[kind].decode(message.payload)
+            value = self._decode(kind, message)
             parts[kind][value.vehicle_id] = value
         if step is not None:
             yield _view(step, time_us, parts)

@@ -8,6 +8,7 @@ from pico_gz.errors import MissingExtraError
 from pico_gz.recording import compression, mcap_file
 from pico_gz.recording import mcap_records as mcap
 from pico_gz.recording.chunks import ChunkBuilder
+from pico_gz.recording.errors import RecordingError
 from pico_gz.recording.mcap_file import McapFile
 from pico_gz.recording.mcap_reader import McapReader
 
@@ -65,6 +66,58 @@ def test_the_reference_implementation_reads_it(tmp_path, monkeypatch, kind):
         assert numbers == list(range(100))
         some = found.iter_messages(starting_at=30_000, ending_before=33_000)
         assert [m.sequence for _, _, m in some] == [30, 31, 32]
+
+
+def write_two_channels(path):
+    file, chunk = McapFile(path), ChunkBuilder()
+    chunk.add_record(SCHEMA + CHANNEL + mcap.channel(2, 1, "/other"))
+    for number in range(40):
+        chunk.add_message(1 + number % 2, number, number * 1000, b"{}")
+        if number % 20 == 19:
+            file.write(chunk.seal())
+    return file
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_some_channels_are_read_without_the_others(tmp_path, finished):
+    file = write_two_channels(tmp_path / "a.mcap")
+    if finished:
+        file.finish()
+    file.close()
+    with McapReader(tmp_path / "a.mcap") as reader:
+        assert reader.complete == finished
+        found = [m.sequence for c in reader.chunks for m in reader.messages(c, {2})]
+        assert found == list(range(1, 40, 2))
+        both = [m.sequence for c in reader.chunks for m in reader.messages(c, {1, 2})]
+        assert both == list(range(40))
+
+
+def test_whatever_is_damaged_is_told_as_a_damaged_recording(tmp_path):
+    """Every byte outside of the chunks' own data, which their CRC looks after, once upside down."""
+    path = tmp_path / "a.mcap"
+    file = write_two_channels(path)
+    file.finish()
+    file.close()
+    whole = path.read_bytes()
+    with McapReader(path) as reader:
+        inside = {
+            place
+            for chunk in reader.chunks
+            for place in range(chunk.offset, chunk.offset + chunk.stored_bytes)
+        }
+    refused = 0
+    for place in sorted(set(range(len(whole))) - inside):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            with McapReader(path) as reader:
+                for chunk in reader.chunks:
+                    list(reader.messages(chunk))
+                    list(reader.messages(chunk, {2}))
+        except RecordingError:
+            refused += 1
+    assert refused > 50
 
 
 def test_without_the_extra_chunks_are_stored_as_they_are(tmp_path, monkeypatch):
