@@ -264,12 +264,15 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _read_records(self, wire: FleetWire, dt_us: int) -> dict[int, SensorData]:
         now_us = self._time_us
+        physics_steps = dt_us // self.config.physics_step_us
         states: dict[int, StateRecord] = {}
         sensors: dict[int, SensorData] = {}
         for vehicle_id in self._vehicles:
             exchange = wire.lanes[vehicle_id].exchange
-            if isinstance(exchange, ServoExchange) and exchange.record is not None:
-                states[vehicle_id] = exchange.record
+            if isinstance(exchange, ServoExchange):
+                state = exchange.take_record(physics_steps)
+                if state is not None:
+                    states[vehicle_id] = state
             elif isinstance(exchange, PicoExchange) and exchange.record is not None:
                 sensors[vehicle_id] = msgspec.structs.replace(exchange.record, timestamp_us=now_us)
         self._states = (now_us, states)

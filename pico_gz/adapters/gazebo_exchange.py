@@ -10,10 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import msgspec
+
 from pico_gz.adapters.gazebo_clock import ACCEPTED, Verdict, WireClock
 from pico_gz.adapters.gazebo_stats import WireStats
 from pico_gz.codecs.ardupilot_servo import FRAME_COUNT_MODULUS, ServoTemplate
-from pico_gz.codecs.ardupilot_state import StateRecord, decode_state
+from pico_gz.codecs.ardupilot_state import ImuRecord, StateRecord, decode_state
 from pico_gz.codecs.pico_json import decode_sensors, encode_actuators
 from pico_gz.errors import DecodeError
 from pico_gz.messages import SensorData
@@ -190,6 +192,7 @@ class ServoExchange(Exchange):
     def __init__(self, vehicle_id: int, physics_step_us: int, *, first_frame: int = 1) -> None:
         super().__init__(vehicle_id, physics_step_us)
         self.record: StateRecord | None = None
+        self._imus: list[ImuRecord] = []  # since the last ``take_record``
         self._frame_count = (first_frame - 1) % FRAME_COUNT_MODULUS
         self._frame_rate_hz = min(65535, max(1, US_PER_S // physics_step_us))
         self._template = ServoTemplate(self._frame_rate_hz, (0,) * 16)
@@ -212,7 +215,31 @@ class ServoExchange(Exchange):
         verdict = self.clock.judge(us_from_seconds(record.timestamp_s), now_s)
         if verdict in ACCEPTED:
             self.record = record
+            self._imus.append(record.imu)
         return verdict
+
+    def take_record(self, steps: int) -> StateRecord | None:
+        """The newest record, its IMU as the mean over the last ``steps`` physics steps.
+
+        A jolt lasts one physics step. Whoever saw only the last of several would miss most of
+        them, and those that come by luck would not add up to the change of speed.
+        """
+        record, imus = self.record, self._imus[-steps:]
+        self._imus = []
+        if record is None or len(imus) < 2:
+            return record
+        return msgspec.structs.replace(record, imu=_mean_imu(imus))
+
+
+def _mean_imu(imus: Sequence[ImuRecord]) -> ImuRecord:
+    share = 1.0 / len(imus)
+    gx = gy = gz = ax = ay = az = 0.0
+    for imu in imus:
+        x, y, z = imu.gyro_frd_radps
+        gx, gy, gz = gx + x, gy + y, gz + z
+        x, y, z = imu.accel_frd_mps2
+        ax, ay, az = ax + x, ay + y, az + z
+    return ImuRecord((gx * share, gy * share, gz * share), (ax * share, ay * share, az * share))
 
 
 class PicoExchange(Exchange):
