@@ -16,8 +16,12 @@ _TAU_DRIVING_S = 8.0
 # An acceleration of this size halves the trust in the accelerometer [m/s^2].
 _TRUST_MPS2 = 0.3
 _LOWPASS_S = 0.2
-# A standing tilt correction is a gyro bias: integral over proportional gain [1/s].
+# No rover speeds up for longer than this: what lasts is a wrong tilt, and is trusted [s].
+_LASTING_S = 5.0
+# A standing tilt correction is a gyro bias: integral over proportional gain [1/s]. Not in a
+# turn, where an IMU off the axis feels a standing force that is no tilt.
 _BIAS_RATE = 1.0 / 32.0
+_STRAIGHT_RADPS = 0.1
 _BIAS_PARKED_S = 5.0
 _MAX_GAP_S = 0.1
 
@@ -47,6 +51,7 @@ class TiltFilter(Stateful):
         "down_z",
         "elapsed_s",
         "forward_dv_mps",
+        "forward_lasting_mps2",
         "forward_lowpass_mps2",
         "gyro_rads",
         "last_us",
@@ -64,6 +69,7 @@ class TiltFilter(Stateful):
         self.turn_rad = 0.0
         self.forward_dv_mps = 0.0
         self.forward_lowpass_mps2 = 0.0
+        self.forward_lasting_mps2 = 0.0
         self.elapsed_s = 0.0
         self.last_us = -1
         self.samples = 0
@@ -86,7 +92,7 @@ class TiltFilter(Stateful):
         # One loop over local names: this runs for every sample of every vehicle.
         x, y, z = self.down_x, self.down_y, self.down_z
         bias_x, bias_y = self.bias_x_radps, self.bias_y_radps
-        low = self.forward_lowpass_mps2
+        low, lasting = self.forward_lowpass_mps2, self.forward_lasting_mps2
         tau = _TAU_PARKED_S if parked else _TAU_DRIVING_S
         turn = speed_change = elapsed = 0.0
         for time_us, imu in samples:
@@ -114,15 +120,17 @@ class TiltFilter(Stateful):
             nz = z + (x * gy - y * gx) * dt
             forward = ax + GRAVITY_MPS2 * nx
             low += (forward - low) * dt / (_LOWPASS_S + dt)
-            ratio = low / _TRUST_MPS2
+            lasting += (low - lasting) * dt / (_LASTING_S + dt)
+            ratio = (low - lasting) / _TRUST_MPS2
             gain = dt / (tau * (1.0 + ratio * ratio)) / GRAVITY_MPS2
             step_x = gain * forward
             step_y = gain * (ay - speed_mps * gz + GRAVITY_MPS2 * ny)
             nx -= step_x
             ny -= step_y
             nz -= gain * (az + GRAVITY_MPS2 * nz)
-            bias_x += _BIAS_RATE * step_y
-            bias_y -= _BIAS_RATE * step_x
+            if -_STRAIGHT_RADPS < gz < _STRAIGHT_RADPS:
+                bias_x += _BIAS_RATE * step_y
+                bias_y -= _BIAS_RATE * step_x
             scale = 1.0 / sqrt(nx * nx + ny * ny + nz * nz)
             x, y, z = nx * scale, ny * scale, nz * scale
             turn += (gy * y + gz * z) / (y * y + z * z) * dt
@@ -131,7 +139,7 @@ class TiltFilter(Stateful):
         self.last_us = last_us
         self.down_x, self.down_y, self.down_z = x, y, z
         self.bias_x_radps, self.bias_y_radps = bias_x, bias_y
-        self.forward_lowpass_mps2 = low
+        self.forward_lowpass_mps2, self.forward_lasting_mps2 = low, lasting
         self.turn_rad, self.forward_dv_mps, self.elapsed_s = turn, speed_change, elapsed
         newest = samples[-1][1]
         self.accel_mss, self.gyro_rads = newest.accel_mss, newest.gyro_rads

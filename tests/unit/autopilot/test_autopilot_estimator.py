@@ -277,3 +277,22 @@ def test_a_wrong_compass_is_corrected_while_driving():
     assert abs(yaw_error_deg(world)) > 6.0
     drive(world, 40.0)
     assert abs(yaw_error_deg(world)) < 3.0
+
+
+def test_a_standing_force_in_a_turn_is_no_gyro_bias():
+    """An IMU ahead of the axle feels the turn as a push that lasts as long as the turn."""
+    tilt = TiltFilter()
+    turning = ImuData((0.46, 0.7, -G), (0.0, 0.0, 1.75))
+    for n in range(6000):
+        tilt.add([(n * 10_000, turning)], 0.4, False)
+    assert (tilt.bias_x_radps, tilt.bias_y_radps) == pytest.approx((0.0, 0.0), abs=2e-4)
+    assert math.degrees(math.hypot(tilt.down_x, tilt.down_y)) < 1.0
+
+
+def test_a_wrong_tilt_is_found_out_however_wrong_it_is():
+    """Believed to stand on its nose by 12 degrees, it would distrust the accelerometer for ever."""
+    tilt = TiltFilter()
+    tilt.add([(0, ImuData((2.04, 0.0, -9.59), (0.0, 0.0, 0.0)))], 0.0, False)
+    for n in range(1, 9000):
+        tilt.add([(n * 10_000, ImuData((0.0, 0.0, -G), (0.0, 0.0, 0.0)))], 0.0, False)
+    assert math.degrees(math.hypot(tilt.down_x, tilt.down_y)) < 1.0
