@@ -1,11 +1,13 @@
 """A Docker engine for tests: the one that answers, or one of our own that ends with the tests.
 
 Tests in several processes share the engine that one of them started: each holds a shared lock
-while it uses it, and whoever leaves last ends it.
+while it uses it, and whoever leaves last ends it. Our own keeps its images in the tests' cache,
+away from those of an engine of this machine, and leaves nothing in the machine's network.
 """
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -15,7 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import docker_traces
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "pico_gz_tests"
 FOLDER = Path(tempfile.gettempdir()) / f"pico_gz_test_engine-{os.getuid()}"
+_HOST = f"unix://{FOLDER}/docker.sock"
 _START_S = 60.0
 _STOP_S = 30.0
 
@@ -28,15 +34,20 @@ def answers(environ=None):
     """Why the engine cannot be used, or an empty text."""
     if shutil.which("docker") is None:
         return "there is no docker program on the PATH"
-    done = subprocess.run(
-        ["docker", "version", "--format", "{{.Server.Version}}"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    try:
+        done = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "the Docker engine takes connections but does not answer"
+    if done.returncode == 0:
+        return ""
+    return next(reversed(done.stderr.strip().splitlines()), "the docker program failed")
 
 
 def compose_problem():
@@ -65,7 +76,7 @@ def engine():
     if shutil.which("dockerd") is None:
         raise NoEngineError(f"{problem}; and there is no dockerd program to start one")
     FOLDER.mkdir(mode=0o700, exist_ok=True)
-    found = {"DOCKER_HOST": f"unix://{FOLDER}/docker.sock"}
+    found = {"DOCKER_HOST": _HOST}
     with (FOLDER / "users").open("w") as users:
         with _exclusive("start"):
             fcntl.flock(users, fcntl.LOCK_SH)
@@ -86,8 +97,10 @@ def _exclusive(name):
 
 
 def _start(environ):
-    # Its images stay where an engine of this machine keeps them, so a second run is quick.
+    if not (FOLDER / "traces").exists():  # else one was killed, and its traces are still here
+        (FOLDER / "traces").write_text(json.dumps(docker_traces.remember()))
     command = ["dockerd", "--host", environ["DOCKER_HOST"], "--pidfile", str(FOLDER / "pid")]
+    command += ["--data-root", str(CACHE / "engine"), "--exec-root", str(FOLDER / "exec")]
     # It may outlive this process, if another one uses it then: nobody's child.
     script = 'log=$1; shift; setsid "$@" >"$log" 2>&1 </dev/null & echo $!'
     words = ["sh", "-c", script, "sh", str(FOLDER / "log"), *command]
@@ -97,9 +110,28 @@ def _start(environ):
         if not Path(f"/proc/{pid}").exists() or time.monotonic() > deadline_s:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
+            _wait_for_end(pid)
+            _remove_traces()
             tail = (FOLDER / "log").read_text().splitlines()[-1:]
             raise NoEngineError(f"dockerd does not start: {' '.join(tail)}")
         time.sleep(0.2)
+    _remove_leftovers()
+
+
+def _remove_leftovers():
+    """Containers of tests that were killed: nobody else uses this engine."""
+    containers = _own("ps", "-a", "-q").split()
+    if containers:
+        _own("rm", "-f", "-v", *containers)
+    _own("network", "prune", "-f")
+    _own("volume", "prune", "-f")
+
+
+def _own(*words):
+    done = subprocess.run(
+        ["docker", "--host", _HOST, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.stdout
 
 
 def _stop_if_last(users):
@@ -110,8 +142,16 @@ def _stop_if_last(users):
             return
         with contextlib.suppress(OSError, ValueError):
             pid = int((FOLDER / "pid").read_text())
+            _remove_leftovers()
             os.kill(pid, signal.SIGTERM)
             _wait_for_end(pid)
+        _remove_traces()
+
+
+def _remove_traces():
+    with contextlib.suppress(OSError):
+        docker_traces.remove(json.loads((FOLDER / "traces").read_text()))
+        (FOLDER / "traces").unlink()
 
 
 def _wait_for_end(pid):

@@ -12,13 +12,14 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from docker_engine import CACHE
+
 ROOT = Path(__file__).parents[2]
 LOCAL_BASE = "local/debian:bookworm"
 PUBLIC_BASE = "python:3.12-slim"
 BASE_PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
 CONTEXT = ("compose.yaml", ".dockerignore", "docker", "models", "pico_gz", "pyproject.toml",
            "LICENSE", "README.md", "worlds")  # fmt: skip
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "pico_gz_tests"
 
 
 class NoImageError(Exception):
@@ -81,9 +82,8 @@ def _make_base(environ):
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
             raise NoImageError(f"debootstrap failed: {exc}") from exc
-        tar = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
-        docker(environ, "import", "-", LOCAL_BASE, stdin=tar.stdout)
-        tar.wait()
+        with subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE) as tar:
+            docker(environ, "import", "-", LOCAL_BASE, stdin=tar.stdout)
 
 
 def wheels(environ, base):
@@ -100,7 +100,7 @@ def wheels(environ, base):
     with one_at_a_time("wheels"):
         folder = CACHE / f"wheels-{version}-{digest}"
         if not folder.exists():
-            draft = folder.with_suffix(".part")
+            draft = CACHE / f"{folder.name}.part"
             shutil.rmtree(draft, ignore_errors=True)
             _download(wanted, version, draft)
             draft.rename(folder)
