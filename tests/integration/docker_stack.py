@@ -1,9 +1,7 @@
 """One stack of containers in a project of its own."""
 
 import json
-import os
 import secrets
-import subprocess
 import time
 import urllib.request
 from pathlib import Path
@@ -75,6 +73,17 @@ class Stack:
         """The engine's opinion of a service."""
         return self.inspect(service)["State"]["Health"]["Status"]
 
+    def stop(self, *services):
+        """Stop services; returns their exit codes.
+
+        The engine kills a container that needs more than its 5 s: its code would be 137. The time
+        of the command itself says less, because it grows with the load of the machine.
+        """
+        self.compose("stop", *services)
+        found = [self.inspect(service) for service in services]
+        assert {container["Config"]["StopTimeout"] for container in found} == {5}
+        return [container["State"]["ExitCode"] for container in found]
+
     def wait_for_health(self, service, wanted="healthy", timeout_s=60.0):
         """Wait until the engine's opinion is the wanted one."""
         deadline_s = time.monotonic() + timeout_s
@@ -84,18 +93,22 @@ class Stack:
 
 
 def build(folder, environ, base, *, target="lightweight", tag, **arguments):
-    """Build an image with the classic builder, which every engine has."""
+    """Build an image with the classic builder, which every engine has.
+
+    An older image of the same tag is removed, with its layers.
+    """
     words = ["build", "-f", "docker/lightweight.Dockerfile", "--target", target, "-t", tag]
     for name, value in {"BASE_IMAGE": base, "PIP_NO_INDEX": "1", **arguments}.items():
         words += ["--build-arg", f"{name}={value}"]
-    done = subprocess.run(
-        ["docker", *words, "."],
-        cwd=folder,
-        env={**os.environ, **environ, "DOCKER_BUILDKIT": "0"},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
+    before = _id_of(environ, tag)
+    done = docker(
+        {**environ, "DOCKER_BUILDKIT": "0"}, *words, ".", timeout_s=400, check=False, cwd=folder
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    if before not in ("", _id_of(environ, tag)):
+        docker(environ, "image", "rm", before, check=False)
     return tag
+
+
+def _id_of(environ, tag):
+    return docker(environ, "image", "inspect", "-f", "{{.Id}}", tag, check=False).stdout.strip()
