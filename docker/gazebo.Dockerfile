@@ -7,7 +7,7 @@ ARG BASE_IMAGE=ubuntu:24.04
 
 FROM ${BASE_IMAGE} AS osrf
 # Gazebo's packages, signed by their makers. They keep only the newest point release, so no
-# version is pinned; the labels of the image say which one it is.
+# version is pinned; /opt/pico-gz/gazebo-packages.txt in the image says which one it is.
 ARG OSRF_REPOSITORY=http://packages.osrfoundation.org/gazebo/ubuntu-stable
 ARG OSRF_KEY=https://packages.osrfoundation.org/gazebo.gpg
 ENV DEBIAN_FRONTEND=noninteractive
@@ -62,8 +62,7 @@ ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
 LABEL org.opencontainers.image.title="pico-gz with Gazebo Harmonic" \
       org.opencontainers.image.version="${VERSION}" \
       pico_gz.ardupilot_gazebo="${ARDUPILOT_GAZEBO_COMMIT}"
-# Not gz-harmonic: it drags all development packages in. The physics engine is looked up by a
-# name that only the development package has.
+# Not gz-harmonic: it drags all development packages in.
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # hadolint ignore=DL3008
 RUN apt-get update -q \
@@ -71,12 +70,8 @@ RUN apt-get update -q \
         gz-sim8-cli gz-tools2 libgz-physics7-dartsim libgz-sim8-plugins \
         python3 python3-gz-msgs10 python3-gz-transport13 python3-sdformat14 \
     && rm -rf /var/lib/apt/lists/*
-RUN engines="/usr/lib/$(uname -m)-linux-gnu/gz-physics-7/engine-plugins"; \
-    wanted="${engines}/libgz-physics-dartsim-plugin.so"; \
-    if [ ! -e "${wanted}" ]; then \
-        found=$(find "${engines}" -name 'libgz-physics7-dartsim-plugin.so*' | sort | head -n 1); \
-        [ -n "${found}" ] && ln -s "$(basename "${found}")" "${wanted}"; \
-    fi
+COPY docker/link_engine.sh /opt/ardupilot_gazebo/
+RUN sh /opt/ardupilot_gazebo/link_engine.sh physics 7 dartsim-plugin
 COPY --from=plugin-builder /plugin/build/libArduPilotPlugin.so /opt/ardupilot_gazebo/lib/
 COPY --from=plugin-builder /plugin/source/LICENSE.md /opt/ardupilot_gazebo/
 COPY --from=kit-builder /opt/pico-gz /opt/pico-gz
@@ -94,13 +89,20 @@ WORKDIR /tmp
 USER 10001:10001
 CMD ["python3", "-m", "pico_gz.containers.inside.gazebo"]
 
-# Gazebo's window, for the profile gui.
+# Gazebo's window, for the profile gui; also a server that can draw, for worlds with cameras. The
+# library of the window does not name the parts of Qt that it loads at run time.
 FROM gazebo AS gui
 USER 0
 # hadolint ignore=DL3008
 RUN apt-get update -q \
     && apt-get install -y -q --no-install-recommends \
-        gz-sim8-cli libegl1 libgl1-mesa-dri libgz-gui8 libgz-rendering8-ogre2 \
-    && rm -rf /var/lib/apt/lists/*
+        libegl1 libgl1-mesa-dri libgz-gui8 libgz-rendering8-ogre2 \
+        qml-module-qt-labs-folderlistmodel qml-module-qt-labs-platform \
+        qml-module-qt-labs-settings qml-module-qtcharts qml-module-qtgraphicaleffects \
+        qml-module-qtqml-models2 qml-module-qtquick-controls qml-module-qtquick-controls2 \
+        qml-module-qtquick-dialogs qml-module-qtquick-layouts qml-module-qtquick-templates2 \
+        qml-module-qtquick-window2 qml-module-qtquick2 \
+    && rm -rf /var/lib/apt/lists/* \
+    && sh /opt/ardupilot_gazebo/link_engine.sh rendering 8 ogre2
 USER 10001:10001
 CMD ["gz", "sim", "-g", "-v", "2"]

@@ -57,6 +57,25 @@ def test_the_last_word_on_the_user_is_not_root():
             assert not users or users[-1] == "10001:10001"
 
 
+def test_an_engine_gets_the_name_that_gazebo_asks_for(tmp_path):
+    folder = tmp_path / "gz-physics-7/engine-plugins"
+    folder.mkdir(parents=True)
+
+    def link(engine):
+        words = ["sh", ROOT / "docker/link_engine.sh", "physics", "7", engine, tmp_path]
+        return subprocess.run(words, capture_output=True, text=True)
+
+    assert "There is no dartsim-plugin" in link("dartsim-plugin").stderr
+    # As the packages without development files have it.
+    (folder / "libgz-physics7-dartsim-plugin.so.7.6.0").write_text("the library")
+    (folder / "libgz-physics7-dartsim-plugin.so.7").symlink_to(
+        "libgz-physics7-dartsim-plugin.so.7.6.0"
+    )
+    for _ in range(2):
+        assert link("dartsim-plugin").returncode == 0
+    assert (folder / "libgz-physics-dartsim-plugin.so").read_text() == "the library"
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_follow_the_schema(path):
     words = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", str(path)]
