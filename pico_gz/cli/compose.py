@@ -16,7 +16,14 @@ from pico_gz.containers.build_context import build_context
 from pico_gz.containers.compose_command import ComposeCommand
 from pico_gz.containers.compose_file import ComposeFile, ComposeOptions
 from pico_gz.containers.fleet_parts import FleetPart, cut_fleet
-from pico_gz.containers.stack_settings import DEFAULT_NAME, check_name
+from pico_gz.containers.stack_settings import (
+    DEFAULT_NAME,
+    IMAGE_OWNER,
+    USER_VARIABLE,
+    check_name,
+    prepare_runs,
+    require_readable,
+)
 from pico_gz.errors import ConfigError, MissingProgramError
 
 
@@ -48,8 +55,15 @@ def compose(
     """
     fleet = open_fleet(fleet_file, FleetOverrides(gcs=gcs))
     parts = cut_fleet(fleet, per_bridge)
+    variables = prepare_runs(runs) if runs else {}
+    require_readable(fleet_file, variables)
     options = ComposeOptions(
-        project=check_name(name), context=build_context(), runs=runs, gcs=gcs, record=record
+        project=check_name(name),
+        context=build_context(),
+        runs=runs,
+        gcs=gcs,
+        record=record,
+        user=variables.get(USER_VARIABLE, IMAGE_OWNER),
     )
     text = ComposeFile(fleet, parts, options).text()
     was_checked = _check(text, options)

@@ -5,6 +5,7 @@ It says the same as the project's own ``compose.yaml``, with every choice made.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from pico_gz.config.only import ONLY_VARIABLE
 from pico_gz.containers.container_state import RUN_LABEL
 from pico_gz.containers.fleet_parts import FleetPart
 from pico_gz.containers.inside.settings import AS_WRITTEN, FLEET_FOLDER, RUNS_FOLDER
+from pico_gz.containers.stack_settings import IMAGE_OWNER
 from pico_gz.containers.yaml_text import yaml_text
-from pico_gz.ports import DASHBOARD_PORT, Link
+from pico_gz.errors import ConfigError
+from pico_gz.ports import DASHBOARD_PORT, MAX_PORT, Link
 
 
 class _Variable(str):
@@ -28,9 +31,17 @@ class _Variable(str):
 _INSIDE = "pico_gz.containers.inside"
 _HOST = "127.0.0.1"
 _PORT_STEP = 10
-_PYTHON_BASE: dict[str, str] = {"BASE_IMAGE": _Variable("${PYTHON_IMAGE:-python:3.12-slim}")}
+_MOVE = "Move it in [ports] or [mavlink] links; the ports of bridge n are 10 (n - 1) higher."
+_PIP: dict[str, str] = {
+    "PIP_NO_INDEX": _Variable("${PIP_NO_INDEX:-}"),
+    "PIP_INDEX_URL": _Variable("${PIP_INDEX_URL:-}"),
+}
+_PYTHON_BASE: dict[str, str] = {
+    "BASE_IMAGE": _Variable("${PYTHON_IMAGE:-python:3.12-slim}"),
+    **_PIP,
+}
 _BUILD_ARGUMENTS: dict[str, dict[str, str]] = {
-    "gazebo": {"BASE_IMAGE": _Variable("${UBUNTU_IMAGE:-ubuntu:24.04}")},
+    "gazebo": {"BASE_IMAGE": _Variable("${UBUNTU_IMAGE:-ubuntu:24.04}"), **_PIP},
     "lightweight": _PYTHON_BASE,
     "ardurover": {
         **_PYTHON_BASE,
@@ -56,6 +67,7 @@ class ComposeOptions:
         project: name of the Compose project and of the run.
         context: folder that images are built from.
         runs: folder for recordings and files of the run; ``None`` is a volume.
+        user: USER:GROUP of all containers, who must own that folder.
         gcs: ``shared`` or ``per_vehicle``.
         record: keep recordings.
     """
@@ -63,6 +75,7 @@ class ComposeOptions:
     project: str
     context: Path
     runs: Path | None = None
+    user: str = IMAGE_OWNER
     gcs: str = "shared"
     record: bool = False
 
@@ -90,10 +103,15 @@ class ComposeFile:
         return head + yaml_text(_escaped(self.content()))
 
     def content(self) -> dict[str, Any]:
-        """The file as plain values."""
+        """The file as plain values.
+
+        Raises:
+            ConfigError: two services would publish the same port, or one that does not exist.
+        """
         services: dict[str, Any] = {}
         for number, part in enumerate(self._parts, start=1):
             services.update(self._part(number, part))
+        _require_own_ports(services)
         labels = {RUN_LABEL: self._options.project}
         content = {
             "name": self._options.project,
@@ -157,13 +175,11 @@ class ComposeFile:
         }
 
     def _kit(self, target: str, memory_mb: int) -> dict[str, Any]:
-        runs = self._options.runs
-        source = str(runs.absolute()) if runs else "runs"
         return {
             "image": _Variable(_KIT_IMAGES[target]),
             "build": self._build("lightweight.Dockerfile", target),
             **self._hardening(memory_mb),
-            "volumes": [self._fleet_volume(), f"{source}:{RUNS_FOLDER}"],
+            "volumes": [self._fleet_volume(), self._runs_volume()],
         }
 
     def _build(self, file: str, target: str) -> dict[str, Any]:
@@ -176,8 +192,7 @@ class ComposeFile:
 
     def _hardening(self, memory_mb: int) -> dict[str, Any]:
         return {
-            # Without a folder of the user, the image's own user owns the volume.
-            "user": _Variable("${PICO_GZ_USER:-10001:10001}"),
+            "user": _Variable(f"${{PICO_GZ_USER:-{self._options.user}}}"),
             "init": True,
             "restart": "no",
             "stop_grace_period": "5s",
@@ -206,13 +221,11 @@ class ComposeFile:
         }
 
     def _fleet_volume(self) -> dict[str, Any]:
-        return {
-            "type": "bind",
-            "source": str(self._source.parent),
-            "target": str(FLEET_FOLDER),
-            "read_only": True,
-            "bind": {"create_host_path": False},
-        }
+        return {**_mounted(self._source.parent, FLEET_FOLDER), "read_only": True}
+
+    def _runs_volume(self) -> dict[str, Any] | str:
+        runs = self._options.runs
+        return _mounted(runs.absolute(), RUNS_FOLDER) if runs else f"runs:{RUNS_FOLDER}"
 
     def _network(self, number: int) -> dict[str, Any]:
         return {
@@ -235,11 +248,37 @@ class ComposeFile:
         return [plan for plan in self._fleet.vehicles if plan.id in ids]
 
 
+def _require_own_ports(services: Mapping[str, Any]) -> None:
+    """Refuse what the engine would refuse only after half of the fleet has started."""
+    taken: dict[tuple[str, str], str] = {}
+    for name, service in services.items():
+        for text in service.get("ports", ()):
+            _, outside, inside = text.split(":")
+            key = (outside, inside.partition("/")[2] or "tcp")
+            if int(outside) > MAX_PORT:
+                raise ConfigError(f"{name} would need port {outside} on this machine.", hint=_MOVE)
+            if key in taken:
+                raise ConfigError(
+                    f"{taken[key]} and {name} would both publish port {outside}.", hint=_MOVE
+                )
+            taken[key] = name
+
+
 def _beside(service: str) -> dict[str, Any]:
     """In the network of another service, after it; needs to go when that one goes."""
     return {
         "network_mode": f"service:{service}",
         "depends_on": {service: {"condition": "service_healthy", "restart": True}},
+    }
+
+
+def _mounted(source: Path, target: Path) -> dict[str, Any]:
+    """A folder that must be there: one that the engine made would belong to root."""
+    return {
+        "type": "bind",
+        "source": str(source),
+        "target": str(target),
+        "bind": {"create_host_path": False},
     }
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pico_gz.config import FleetConfig, VehiclePlan
 from pico_gz.errors import ConfigError
-from pico_gz.ports import is_loopback
+from pico_gz.ports import Link, is_loopback
 
 GAZEBO, LIGHTWEIGHT, AUTO = "gazebo", "lightweight", "auto"
 # One world of this many rovers still runs in about real time on two processors.
@@ -40,7 +39,9 @@ def cut_fleet(fleet: FleetConfig, per_bridge: int | None = None) -> list[FleetPa
     if problem:
         raise ConfigError(problem)
     gazebo = {plan.id for plan in fleet.vehicles if _type(fleet, plan) == GAZEBO}
-    limit = per_bridge or (ROVERS_PER_WORLD if gazebo else ROVERS_PER_BRIDGE)
+    limit = ROVERS_PER_WORLD if gazebo else ROVERS_PER_BRIDGE
+    if per_bridge is not None:
+        limit = per_bridge
     if limit < 1:
         raise ConfigError("A bridge has at least one rover.")
     if fleet.gazebo.world is not None and len(fleet.vehicles) > limit and gazebo:
@@ -69,17 +70,28 @@ def problems(fleet: FleetConfig) -> Iterator[str]:
         yield "[gazebo] ardupilot_compat = false: the plugin in the image speaks the other wire."
     if not is_loopback(fleet.gazebo.server_addr.partition(":")[0]):
         yield f"[gazebo] server_addr = {fleet.gazebo.server_addr!r}: Gazebo is in a container here."
+    for link in _links(fleet):
+        if is_loopback(link.host):
+            other = "0.0.0.0" if link.listens else "host.docker.internal"
+            yield f"The link {link} would stay inside its container: write {other} instead."
     if fleet.source is None:
         return
     folder = fleet.source.absolute().parent
-    for what, file in _files(fleet):
-        if not Path(os.path.normpath(folder / file)).is_relative_to(folder):
+    for what, file in (("The fleet file", fleet.source.absolute()), *_files(fleet)):
+        # A link that points elsewhere is of no use inside either.
+        if not (folder / file).resolve().is_relative_to(folder.resolve()):
             yield f"{what} {file} is outside {folder}: containers see that folder only."
 
 
 def _type(fleet: FleetConfig, plan: VehiclePlan) -> str:
     kind = fleet.adapter_type(plan.config.adapter)
     return GAZEBO if kind in (AUTO, "") else kind
+
+
+def _links(fleet: FleetConfig) -> Iterator[Link]:
+    yield from fleet.links
+    for plan in fleet.vehicles:
+        yield from plan.links
 
 
 def _files(fleet: FleetConfig) -> Iterator[tuple[str, Path]]:
@@ -90,6 +102,10 @@ def _files(fleet: FleetConfig) -> Iterator[tuple[str, Path]]:
             yield "The parameter file", plan.params.absolute()
     if fleet.gazebo.world is not None:
         yield "The world", Path(fleet.gazebo.world)
+    if fleet.terrain.file is not None:
+        yield "The heightmap", Path(fleet.terrain.file)
+    if fleet.signing_key_file is not None:
+        yield "The signing key", fleet.signing_key_file
 
 
 def _equal_cuts(ids: list[int], limit: int) -> Iterator[tuple[int, ...]]:

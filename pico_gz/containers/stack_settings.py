@@ -14,6 +14,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.ports import DASHBOARD_PORT, MAVLINK_TCP
 
 IMAGE_USER = 10001
+IMAGE_OWNER = f"{IMAGE_USER}:{IMAGE_USER}"
+USER_VARIABLE = "PICO_GZ_USER"
 DEFAULT_NAME = "pico-gz"
 LIGHTWEIGHT = "lightweight"
 GAZEBO_STACK = ("gazebo", "bridge")
@@ -140,26 +142,30 @@ def prepare_runs(folder: Path) -> dict[str, str]:
     """Make the folder for recordings; returns the variables that make it belong to the caller.
 
     A container is never root: when root calls, it stays the image's own user, who gets the
-    folder if it is new.
+    folder if it is new or empty.
 
     Raises:
-        ConfigError: the folder cannot be made.
+        ConfigError: the folder cannot be made, or is none, or containers may not write there.
     """
     user, group = os.getuid(), os.getgid()
-    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(folder.iterdir())
     except OSError as exc:
         raise ConfigError(
             f"The folder {folder} cannot be made: {exc.strerror}.", hint="Choose another: --runs"
         ) from exc
     if user != 0:
-        return {"PICO_GZ_USER": f"{user}:{group}"}
+        return {USER_VARIABLE: f"{user}:{group}"}
     owner = folder.stat()
     if owner.st_uid != 0:
-        return {"PICO_GZ_USER": f"{owner.st_uid}:{owner.st_gid}"}
-    if is_new:
-        os.chown(folder, IMAGE_USER, IMAGE_USER)
+        return {USER_VARIABLE: f"{owner.st_uid}:{owner.st_gid}"}
+    if not is_empty:
+        raise ConfigError(
+            f"The folder {folder} belongs to root, and containers never run as root.",
+            hint=f"chown -R {IMAGE_OWNER} {folder}, or choose another: --runs",
+        )
+    os.chown(folder, IMAGE_USER, IMAGE_USER)
     return {}
 
 
@@ -169,7 +175,7 @@ def require_readable(fleet_file: Path | None, variables: Mapping[str, str]) -> N
     Raises:
         ConfigError: its folder or itself is closed to that user.
     """
-    user = int(variables.get("PICO_GZ_USER", str(IMAGE_USER)).partition(":")[0])
+    user = int(variables.get(USER_VARIABLE, IMAGE_OWNER).partition(":")[0])
     if fleet_file is None:
         return
     for path, needed in ((fleet_file.absolute().parent, 0o5), (fleet_file, 0o4)):

@@ -8,6 +8,7 @@ import pytest
 from pico_gz.config import load_fleet
 from pico_gz.containers.compose_file import ComposeFile, ComposeOptions
 from pico_gz.containers.fleet_parts import cut_fleet
+from pico_gz.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
 
@@ -85,3 +86,30 @@ def test_it_says_the_same_as_the_projects_own_file(make):
     variables = set(re.findall(r"^  (PICO_GZ_\w+|GZ_\w+|GCS|RECORD):", own, re.M))
     assert variables
     assert all(f"{name}:" in written for name in variables)
+
+
+def test_a_folder_for_runs_belongs_to_its_user_and_is_never_made_by_the_engine(make, tmp_path):
+    service = make(runs=tmp_path / "runs", user="1000:1000").content()["services"]["bridge"]
+    (mount,) = (volume for volume in service["volumes"] if volume["target"] == "/runs")
+    assert mount["bind"] == {"create_host_path": False}
+    assert "read_only" not in mount
+    assert service["user"] == "${PICO_GZ_USER:-1000:1000}"
+
+
+def test_images_can_be_made_without_an_index(make):
+    for service in make().content()["services"].values():
+        assert {"PIP_NO_INDEX", "PIP_INDEX_URL"} < service["build"]["args"].keys()
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("tcpin:0.0.0.0:5770", "lightweight_1 and lightweight_2 would both publish port 5770"),
+        ("udpin:0.0.0.0:65530", "need port 65540"),
+    ],
+)
+def test_ports_that_cannot_be_published_are_refused(make, link, words):
+    text = f'[fleet]\ncount = 2\nadapter = "lightweight"\n[mavlink]\nlinks = ["{link}"]\n'
+    make(text).content()
+    with pytest.raises(ConfigError, match=words):
+        make(text, per_bridge=1).content()

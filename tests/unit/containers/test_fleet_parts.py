@@ -54,6 +54,8 @@ def test_mixed_adapters_and_autopilots(fleet):
         ('[gazebo]\nserver_addr = "192.168.0.9"\n', "Gazebo is in a container"),
         ("[gazebo]\nardupilot_compat = false\n", "the other wire"),
         ('[gazebo]\nworld = "../other/world.sdf"\n', "containers see that folder only"),
+        ('[mavlink]\nlinks = ["udpout:127.0.0.1:14600"]\n', r"write host\.docker\.internal"),
+        ('[mavlink]\nlinks = ["tcpin:localhost:5790"]\n', r"write 0\.0\.0\.0"),
     ],
 )
 def test_what_cannot_work_is_refused(fleet, text, words):
@@ -64,6 +66,22 @@ def test_what_cannot_work_is_refused(fleet, text, words):
 def test_files_beside_the_fleet_file_are_fine(fleet, tmp_path):
     (tmp_path / "rover.parm").write_text("")
     assert not list(problems(fleet('[[vehicle]]\nparams = "rover.parm"\n')))
+
+
+def test_what_the_folder_does_not_hold_is_refused(fleet, tmp_path_factory, tmp_path):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "heights.csv"
+    elsewhere.write_text("0,0\n0,0\n")
+    (tmp_path / "heights.csv").symlink_to(elsewhere)
+    for file in (elsewhere, "heights.csv"):
+        text = f'[terrain]\nkind = "heightmap"\nfile = "{file}"\n'
+        with pytest.raises(ConfigError, match=r"The heightmap .* is outside"):
+            cut_fleet(fleet(text))
+
+
+@pytest.mark.parametrize("per_bridge", [0, -1])
+def test_a_bridge_without_rovers_is_refused(fleet, per_bridge):
+    with pytest.raises(ConfigError, match="at least one"):
+        cut_fleet(fleet(), per_bridge)
 
 
 def test_one_given_world_cannot_be_several(fleet, tmp_path):

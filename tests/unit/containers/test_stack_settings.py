@@ -64,6 +64,22 @@ def test_root_never_runs_in_a_container(tmp_path, monkeypatch):
         assert owners == [(folder, 10001, 10001)]
 
 
+def test_a_folder_of_root_that_holds_something_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "old").touch()
+    root = os.stat_result((0o40755, 0, 0, 2, 0, 0, 0, 0, 0, 0))
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: root)
+    with pytest.raises(ConfigError, match="belongs to root") as refused:
+        prepare_runs(tmp_path)
+    assert "chown -R 10001:10001" in refused.value.hint
+
+
+def test_a_file_is_no_folder_for_runs(tmp_path):
+    (tmp_path / "runs").touch()
+    with pytest.raises(ConfigError, match="cannot be made"):
+        prepare_runs(tmp_path / "runs")
+
+
 def test_a_closed_folder_is_refused(tmp_path):
     fleet = tmp_path / "fleet.toml"
     fleet.write_text("")
