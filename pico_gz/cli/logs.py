@@ -15,7 +15,7 @@ from pico_gz.containers.container_state import ContainerState
 from pico_gz.containers.engine import Engine
 from pico_gz.containers.log_lines import LogLine, lines_of, merged
 from pico_gz.containers.stack_settings import DEFAULT_NAME, check_name
-from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.errors import ConfigError, PicoGzError, did_you_mean
 
 _COLOURS = (36, 33, 32, 35, 34, 31)
 _QUEUE_LIMIT = 10_000
@@ -71,20 +71,23 @@ def _followed(
     engine: Engine, containers: list[ContainerState], tail: int | None
 ) -> Iterator[LogLine]:
     """Lines as they come, until every container has ended."""
-    waiting: queue.Queue[LogLine | None] = queue.Queue(maxsize=_QUEUE_LIMIT)
+    waiting: queue.Queue[LogLine | PicoGzError | None] = queue.Queue(maxsize=_QUEUE_LIMIT)
 
     def read(state: ContainerState) -> None:
         try:
             for line in _stream(engine, state, tail=tail, follow=True):
                 waiting.put(line)
-        finally:
             waiting.put(None)
+        except PicoGzError as error:  # for whoever reads the lines, not for this thread
+            waiting.put(error)
 
     for state in containers:
         threading.Thread(target=read, args=(state,), daemon=True).start()
     left = len(containers)
     while left:
         line = waiting.get()
+        if isinstance(line, PicoGzError):
+            raise line
         if line is None:
             left -= 1
         else:

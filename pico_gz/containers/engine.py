@@ -21,6 +21,7 @@ from pico_gz.errors import MissingProgramError, PicoGzError
 OLDEST_API = (1, 41)  # engine 20.10, the first that knows host-gateway
 STOP_S = 5
 _TIMEOUT_S = 30
+_GONE = (404, 409)  # it ended, or was removed, since we looked
 
 
 class Engine:
@@ -59,10 +60,17 @@ class Engine:
 
     def ask_inside(self, container_id: str, command: Sequence[str]) -> Any:
         """The JSON that a command in a container prints; ``None`` when it fails."""
+        from docker.errors import APIError
+
         with told_plainly():
-            code, output = self._client.containers.get(container_id).exec_run(
-                list(command), demux=True
-            )
+            try:
+                code, output = self._client.containers.get(container_id).exec_run(
+                    list(command), demux=True
+                )
+            except APIError as exc:
+                if exc.status_code in _GONE:
+                    return None
+                raise
         if code != 0 or not output[0]:
             return None
         try:
@@ -127,12 +135,14 @@ class Engine:
         return removed
 
     def _usage(self, container_id: str) -> Usage:
-        from docker.errors import NotFound
+        from docker.errors import APIError
 
         try:
             return usage_of(self._client.containers.get(container_id).stats(stream=False))
-        except NotFound:  # it ended meanwhile
-            return Usage(0.0, 0)
+        except APIError as exc:
+            if exc.status_code in _GONE:
+                return Usage(0.0, 0)
+            raise
 
 
 def _of(run: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import pytest
 from docker.errors import APIError, DockerException
 
+from pico_gz.containers.container_state import Usage
 from pico_gz.containers.engine import Engine, engine_problem, told_plainly
 from pico_gz.errors import MissingProgramError, PicoGzError
 
@@ -79,3 +80,41 @@ def test_errors_of_the_sdk_become_ours():
         raise APIError("x", explanation="no space left")
     with pytest.raises(MissingProgramError), told_plainly():
         raise DockerException("gone")
+
+
+class Ended:
+    """A container that ends between two questions."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def get(self, _):
+        return self
+
+    def exec_run(self, *_, **__):
+        raise APIError("x", response=Response(self.code), explanation="is not running")
+
+    def stats(self, stream):
+        raise APIError("x", response=Response(self.code), explanation="is not running")
+
+
+class Response:
+    def __init__(self, code):
+        self.status_code = code
+
+
+def asked(code):
+    client = Client()
+    client.containers = Ended(code)
+    engine = Engine(client)
+    return engine.ask_inside("1", ["x"]), engine.usages(["1"])
+
+
+@pytest.mark.parametrize("code", [404, 409])
+def test_a_container_that_ends_meanwhile_says_nothing(code):
+    assert asked(code) == (None, {"1": Usage(0.0, 0)})
+
+
+def test_other_refusals_are_told():
+    with pytest.raises(PicoGzError, match="refused: is not running"):
+        asked(500)
