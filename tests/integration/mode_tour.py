@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 STAGE_S = 30.0
+# After circles, an IMU off the axle takes the estimator a while to forget.
+SETTLE_S = 10.0
 STICKS_EVERY_STEPS = 10
 CENTRE = (0.0, 0.0)
 HOME_M = (0.0, 0.0)
@@ -75,8 +77,8 @@ class ModeTour:
 
     def _stand(self):
         self._enter("HOLD")
-        self.rover.run(3.0)
-        held = self._drive(STAGE_S - 3.0, (0.5, 0.0))
+        self.rover.run(SETTLE_S)
+        held = self._drive(STAGE_S - SETTLE_S, (0.5, 0.0))
         assert held.length_m < 0.2, "sticks do nothing in HOLD"
         loiter = self._stage("LOITER")
         assert loiter.widest_m < 3.0

@@ -34,6 +34,7 @@ def give_ports_back():
     LEASES.release()
 
 
+@pytest.mark.slow
 def test_lightweight():
     with Sitl(gazebo_fleet(1, adapter="lightweight", autopilot="builtin"), QUIET) as sitl:
         ModeTour(sitl).run()
