@@ -7,7 +7,7 @@ import msgspec
 from pico_gz.errors import MessageError
 
 
-class ActuatorCommands(msgspec.Struct, frozen=True):
+class ActuatorCommands(msgspec.Struct, frozen=True, gc=False):
     """One vehicle's actuator commands, every value in -1..1.
 
     Skid steer: ``motors = (left, right)``. Ackermann: ``motors = (throttle,)`` and

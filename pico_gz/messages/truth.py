@@ -7,7 +7,7 @@ import msgspec
 from pico_gz.messages.sensors import Quaternion, Vector3
 
 
-class VehicleTruth(msgspec.Struct, frozen=True, kw_only=True):
+class VehicleTruth(msgspec.Struct, frozen=True, gc=False):
     """Where a vehicle really is. Autopilots never see this.
 
     Attributes:

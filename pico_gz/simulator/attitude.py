@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from pico_gz.simulator.motion import Motion
 from pico_gz.simulator.ops import SCALAR, Column, Ops
 
 Vector = tuple[Column, Column, Column]
+Quaternions = tuple[Column, Column, Column, Column]
+Formula = Callable[[Ops, "Attitude | Motion"], Quaternions]
 
 
 class Attitude(NamedTuple):
@@ -28,7 +31,8 @@ class Attitude(NamedTuple):
     @classmethod
     def of(cls, motion: Motion) -> Attitude:
         """The attitude that a motion holds."""
-        return cls(*(getattr(motion, name) for name in cls._fields))
+        m = motion
+        return cls(m.r00, m.r01, m.r02, m.r10, m.r11, m.r12, m.r20, m.r21, m.r22)
 
     def put(self, motion: Motion) -> None:
         """Write it into a motion."""
@@ -87,22 +91,32 @@ def body_rates(ops: Ops, before: Attitude, now: Attitude, dt_s: float) -> Vector
     return x * scale, y * scale, z * scale
 
 
-def quaternions(ops: Ops, attitude: Attitude) -> tuple[Column, Column, Column, Column]:
+def quaternions(ops: Ops, attitude: Attitude | Motion) -> Quaternions:
     """(w, x, y, z) of attitudes, w >= 0; roots and divisions only.
 
     The largest of the four comes from the diagonal, the others from it, so that nothing is
     divided by a small number.
     """
     if ops is SCALAR:
-        return _BY_LARGEST[int(_largest(ops, attitude))](ops, attitude)
-    largest = _largest(ops, attitude)
+        return _formula(attitude)(ops, attitude)
+    rows = attitude if isinstance(attitude, Attitude) else Attitude.of(attitude)
+    largest = _largest(ops, rows)
     found = np.empty((4, len(largest)))
     for number, formula in enumerate(_BY_LARGEST):
         chosen = largest == number
         if ops.any(chosen):
-            found[:, chosen] = formula(ops, Attitude(*(column[chosen] for column in attitude)))
+            found[:, chosen] = formula(ops, Attitude(*(column[chosen] for column in rows)))
     w, x, y, z = found
     return w, x, y, z
+
+
+def _formula(r: Attitude | Motion) -> Formula:
+    """Which component of one attitude to begin with."""
+    if r.r00 + r.r11 + r.r22 > 0.0:
+        return _from_w
+    if r.r00 >= r.r11 and r.r00 >= r.r22:
+        return _from_x
+    return _from_y if r.r11 >= r.r22 else _from_z
 
 
 def _largest(ops: Ops, r: Attitude) -> Column:
@@ -113,13 +127,13 @@ def _largest(ops: Ops, r: Attitude) -> Column:
     return ops.where(r.r00 + r.r11 + r.r22 > 0.0, 0.0, by_diagonal)
 
 
-def _from_w(ops: Ops, r: Attitude) -> tuple[Column, ...]:
+def _from_w(ops: Ops, r: Attitude | Motion) -> Quaternions:
     w = 0.5 * ops.sqrt(1.0 + (r.r00 + r.r11 + r.r22))
     scale = 0.25 / w
     return w, (r.r21 - r.r12) * scale, (r.r02 - r.r20) * scale, (r.r10 - r.r01) * scale
 
 
-def _from_x(ops: Ops, r: Attitude) -> tuple[Column, ...]:
+def _from_x(ops: Ops, r: Attitude | Motion) -> Quaternions:
     x = 0.5 * ops.sqrt(1.0 + r.r00 - r.r11 - r.r22)
     scale = 0.25 / x
     return _upright(
@@ -127,7 +141,7 @@ def _from_x(ops: Ops, r: Attitude) -> tuple[Column, ...]:
     )
 
 
-def _from_y(ops: Ops, r: Attitude) -> tuple[Column, ...]:
+def _from_y(ops: Ops, r: Attitude | Motion) -> Quaternions:
     y = 0.5 * ops.sqrt(1.0 + r.r11 - r.r00 - r.r22)
     scale = 0.25 / y
     return _upright(
@@ -135,7 +149,7 @@ def _from_y(ops: Ops, r: Attitude) -> tuple[Column, ...]:
     )
 
 
-def _from_z(ops: Ops, r: Attitude) -> tuple[Column, ...]:
+def _from_z(ops: Ops, r: Attitude | Motion) -> Quaternions:
     z = 0.5 * ops.sqrt(1.0 + r.r22 - r.r00 - r.r11)
     scale = 0.25 / z
     return _upright(
@@ -143,10 +157,10 @@ def _from_z(ops: Ops, r: Attitude) -> tuple[Column, ...]:
     )
 
 
-def _upright(ops: Ops, w: Column, *vector: Column) -> tuple[Column, ...]:
+def _upright(ops: Ops, w: Column, x: Column, y: Column, z: Column) -> Quaternions:
     """Of the two quaternions of one attitude, the one with w >= 0."""
     sign = ops.where(w < 0.0, -1.0, 1.0)
-    return (w * sign, *(part * sign for part in vector))
+    return w * sign, x * sign, y * sign, z * sign
 
 
 _BY_LARGEST = (_from_w, _from_x, _from_y, _from_z)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from pico_gz.rover import RoverSpec
@@ -12,7 +13,7 @@ from pico_gz.simulator.attitude import Attitude, body_rates, level_attitude, sur
 from pico_gz.simulator.drive.base import DriveModel, Rows, Travel
 from pico_gz.simulator.motion import MOTION_FIELDS, Motion
 from pico_gz.simulator.ops import SCALAR, Column, Ops
-from pico_gz.simulator.pose import POSE_FIELDS, Arc, Pose, carried_sum, renormalised, rotate
+from pico_gz.simulator.pose import POSE_FIELDS, Arc, Pose
 from pico_gz.simulator.terrain import Terrain
 from pico_gz.simulator.wind import AIR_DENSITY_KGPM3
 from pico_gz.units import GRAVITY_MPS2
@@ -23,22 +24,15 @@ _STEEPEST = 2.1
 _SHORT_M = 1e-6
 # Step lengths whose constants are kept; a free-running clock makes ever new ones.
 _KEPT_STEPS = 64
+# Where a step leads: displacement [m] north and east, (cos, sin) of the heading.
+_Track = tuple[Column, Column, Column, Column]
 # Gravity depends on the way and the way on gravity; so many rounds keep energy to 1e-6.
 _CLIMB_ROUNDS = 2
 
 
-class _Step(NamedTuple):
+class _Step(msgspec.Struct, gc=False):
     arc: Arc
     drive: Any
-
-
-class _Track(NamedTuple):
-    """Where a step leads: displacement and heading."""
-
-    north_m: Column
-    east_m: Column
-    cos_yaw: Column
-    sin_yaw: Column
 
 
 class Lane:
@@ -62,6 +56,8 @@ class Lane:
         self.battery_ratio: Column = 1.0
         self._drive = drive
         self._terrain = terrain
+        self._level = terrain.level
+        self._icr_offset_m = spec.icr_offset_m
         self._steps: dict[int, _Step] = {}
         self._pushable = spec.lag_s > 0.0 or bool(spec.accel_limit_mps2)
         self._wind_gain = 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 / spec.mass_kg
@@ -83,34 +79,28 @@ class Lane:
     def advance(self, dt_us: int, wind: tuple[float, float] | None) -> None:
         """Move everyone by one step; ``wind`` is towards north and east [m/s]."""
         step = self._steps.get(dt_us) or self._prepare(dt_us)
-        pose = self.pose
+        pose, level = self.pose, self._level
         if self._commanded:
             self._take_commands()
-        travel = self._drive_by(step, self._push(wind))
-        if not self._terrain.level and self._pushable:
+        push = None if level and wind is None else self._push(wind)
+        travel = self._drive_by(step, push)
+        if not level and self._pushable:
             for _ in range(_CLIMB_ROUNDS):
                 travel = self._drive_by(step, self._push(wind, self._climb(step, travel)))
-        track = self._track(step.arc, travel)
         self.start_north_m, self.start_east_m = pose.north_m, pose.east_m
-        pose.north_m, pose.north_carry_m = carried_sum(
-            pose.north_m, pose.north_carry_m, track.north_m
-        )
-        pose.east_m, pose.east_carry_m = carried_sum(pose.east_m, pose.east_carry_m, track.east_m)
-        pose.cos_yaw, pose.sin_yaw = track.cos_yaw, track.sin_yaw
+        north_m, east_m, pose.cos_yaw, pose.sin_yaw = self._track(step.arc, travel)
+        pose.move(north_m, east_m)
         pose.wheel_left_rad = pose.wheel_left_rad + travel.turn_left_rad
         pose.wheel_right_rad = pose.wheel_right_rad + travel.turn_right_rad
         self._speed_before, self._yaw_before = pose.speed_mps, pose.yaw_radps
-        pose.memory, pose.speed_mps, pose.yaw_radps = (
-            travel.memory,
-            travel.speed_mps,
-            travel.yaw_radps,
-        )
+        pose.memory = travel.memory
+        pose.speed_mps, pose.yaw_radps = travel.speed_mps, travel.yaw_radps
         self._travel = travel
 
     def _prepare(self, dt_us: int) -> _Step:
         if len(self._steps) >= _KEPT_STEPS:
             self._steps.clear()
-        top = self.spec.top_yaw_radps * (1.0 if self._terrain.level else _STEEPEST)
+        top = self.spec.top_yaw_radps * (1.0 if self._level else _STEEPEST)
         step = _Step(Arc(dt_us, top), self._drive.constants(dt_us))
         self._steps[dt_us] = step
         return step
@@ -128,30 +118,27 @@ class Lane:
 
     def _track(self, arc: Arc, travel: Travel) -> _Track:
         """The arc of a step; on a slope, seen from above."""
-        ops, pose = self.ops, self.pose
+        ops, pose, level = self.ops, self.pose, self._level
         yaw = travel.yaw_mean_radps
-        level = self._terrain.level
         if not level:
             motion = self.motion
             yaw = yaw * (motion.r22 / (motion.r00 * motion.r00 + motion.r10 * motion.r10))
-        sinc, sine, cosine = arc.half_turn(ops, yaw)
-        cos_mid, sin_mid = rotate(pose.cos_yaw, pose.sin_yaw, cosine, sine)
+        sinc, cos_mid, sin_mid, cos_end, sin_end = arc.turn(ops, pose.cos_yaw, pose.sin_yaw, yaw)
         ahead = travel.speed_mean_mps * arc.dt_s * sinc
         if not level:
             to_north, to_east = self._terrain.slope(ops, pose.north_m, pose.east_m)
             rise = to_north * cos_mid + to_east * sin_mid
             ahead = ahead / ops.sqrt(1.0 + rise * rise)
         north, east = ahead * cos_mid, ahead * sin_mid
-        if self.spec.icr_offset_m != 0.0:
-            aside = travel.yaw_mean_radps * -self.spec.icr_offset_m * arc.dt_s * sinc
+        if self._icr_offset_m != 0.0:
+            aside = travel.yaw_mean_radps * -self._icr_offset_m * arc.dt_s * sinc
             north, east = north - aside * sin_mid, east + aside * cos_mid
-        cos_end, sin_end = renormalised(*rotate(cos_mid, sin_mid, cosine, sine))
-        return _Track(north, east, cos_end, sin_end)
+        return north, east, cos_end, sin_end
 
     def _push(self, wind: tuple[float, float] | None, climb: Column | None = None) -> Column | None:
         """What gravity and wind add along the body's x axis [m/s^2]; ``None``: nothing."""
         push: Column | None = None
-        if not self._terrain.level:
+        if not self._level:
             push = self.motion.r20 * GRAVITY_MPS2 if climb is None else climb
         if wind is not None and self._wind_gain > 0.0:
             # Relative to still air, in which the rover's top speed was measured.
@@ -165,9 +152,9 @@ class Lane:
     def _climb(self, step: _Step, trial: Travel) -> Column:
         """Gravity along the path, from the height really gained, so that energy is kept."""
         ops, pose, terrain = self.ops, self.pose, self._terrain
-        track = self._track(step.arc, trial)
+        north, east, _, _ = self._track(step.arc, trial)
         before = terrain.height_m(ops, pose.north_m, pose.east_m)
-        after = terrain.height_m(ops, pose.north_m + track.north_m, pose.east_m + track.east_m)
+        after = terrain.height_m(ops, pose.north_m + north, pose.east_m + east)
         way = trial.speed_mean_mps * step.arc.dt_s
         long_enough = ops.absolute(way) > _SHORT_M
         gained = (after - before) / ops.where(long_enough, way, 1.0)
@@ -180,29 +167,32 @@ class Lane:
         pose, motion, travel = self.pose, self.motion, self._travel
         assert travel is not None, "advance comes first"
         dt_s = self._steps[dt_us].arc.dt_s
+        speed, speed_before = pose.speed_mps, self._speed_before
         yaw = travel.yaw_mean_radps
-        speed_mid = 0.5 * (self._speed_before + pose.speed_mps)
-        ahead = (pose.speed_mps - self._speed_before) / dt_s
+        speed_mid = 0.5 * (speed_before + speed)
+        ahead = (speed - speed_before) / dt_s
         aside = yaw * speed_mid
         sideways = self._zero
-        if self.spec.icr_offset_m != 0.0:
-            before, sideways = self._yaw_before * -self.spec.icr_offset_m, self._sideways()
+        if self._icr_offset_m != 0.0:
+            before, sideways = self._yaw_before * -self._icr_offset_m, self._sideways()
             ahead = ahead - yaw * (0.5 * (before + sideways))
             aside = aside + (sideways - before) / dt_s
         motion.ang_accel_z_radps2 = (pose.yaw_radps - self._yaw_before) / dt_s
         motion.rate_z_radps = yaw
-        if self._terrain.level:
+        if self._level:
             self._observe_level(ahead, aside, sideways)
         else:
             self._observe_slope(dt_s, ahead, aside, sideways, speed_mid)
-        self._observe_wheels(travel)
+        motion.wheel_left_rad, motion.wheel_right_rad = pose.wheel_left_rad, pose.wheel_right_rad
+        motion.load_left, motion.load_right = travel.load_left, travel.load_right
+        motion.throttle_abs, motion.speed_mps = travel.throttle_abs, speed
         if wind is not None:
             motion.wind_n_mps, motion.wind_e_mps = self._one * wind[0], self._one * wind[1]
         return motion
 
     def _sideways(self) -> Column:
         """Speed to the right: the reference point swings about the centre of rotation."""
-        return self.pose.yaw_radps * -self.spec.icr_offset_m
+        return self.pose.yaw_radps * -self._icr_offset_m
 
     def _observe_level(self, ahead: Column, aside: Column, sideways: Column) -> None:
         pose, motion = self.pose, self.motion
@@ -234,15 +224,9 @@ class Lane:
         motion.rate_x_radps, motion.rate_y_radps, motion.rate_z_radps = rates
         self._place(now)
 
-    def _observe_wheels(self, travel: Travel) -> None:
-        motion, pose = self.motion, self.pose
-        motion.wheel_left_rad, motion.wheel_right_rad = pose.wheel_left_rad, pose.wheel_right_rad
-        motion.load_left, motion.load_right = travel.load_left, travel.load_right
-        motion.throttle_abs, motion.speed_mps = travel.throttle_abs, pose.speed_mps
-
     def _attitude(self) -> Attitude:
         pose = self.pose
-        if self._terrain.level:
+        if self._level:
             return level_attitude(pose.cos_yaw, pose.sin_yaw, self._zero, self._one)
         slope = self._terrain.slope(self.ops, pose.north_m, pose.east_m)
         return surface_attitude(self.ops, pose.cos_yaw, pose.sin_yaw, *slope)
@@ -252,7 +236,7 @@ class Lane:
         attitude.put(motion)
         motion.north_m, motion.east_m = pose.north_m, pose.east_m
         motion.down_m = self._zero
-        if not self._terrain.level:
+        if not self._level:
             motion.down_m = -self._terrain.height_m(self.ops, pose.north_m, pose.east_m)
 
     # --- one vehicle at a time -------------------------------------------------------------

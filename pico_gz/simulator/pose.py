@@ -45,6 +45,15 @@ class Pose:
     wheel_right_rad: Column
     memory: Rows
 
+    def move(self, north_m: Column, east_m: Column) -> None:
+        """Go some way, and keep what rounding takes away for the next one (Kahan)."""
+        before, way = self.north_m, north_m - self.north_carry_m
+        self.north_m = after = before + way
+        self.north_carry_m = (after - before) - way
+        before, way = self.east_m, east_m - self.east_carry_m
+        self.east_m = after = before + way
+        self.east_carry_m = (after - before) - way
+
 
 def start_values(north_m: float, east_m: float, yaw_deg: float) -> dict[str, float]:
     """One vehicle's pose fields, standing still."""
@@ -69,21 +78,37 @@ class Arc:
         largest = top_yaw_radps * self.half_dt_s
         self._series = largest <= _LARGEST_SERIES_RAD
         terms = _terms_needed(largest) if self._series else 1
-        self._sinc = _SINC[terms - 1 :: -1]
+        self._highest, *lower = _SINC[terms - 1 :: -1]
+        self._lower = tuple(lower)
 
-    def half_turn(self, ops: Ops, yaw_mean_radps: Column) -> tuple[Column, Column, Column]:
-        """Return (sinc, sin, cos) of half the angle turned in the step."""
+    def turn(
+        self, ops: Ops, cos_yaw: Column, sin_yaw: Column, yaw_mean_radps: Column
+    ) -> tuple[Column, Column, Column, Column, Column]:
+        """Follow a heading through the step.
+
+        Returns:
+            sinc of half the angle turned, (cos, sin) halfway, (cos, sin) at the end. The chord
+            of the arc points halfway and is shorter than the arc by that sinc.
+        """
         half = yaw_mean_radps * self.half_dt_s
-        if not self._series:
+        if self._series:
+            square = half * half
+            sinc = self._highest
+            for coefficient in self._lower:
+                sinc = sinc * square + coefficient
+            sine = half * sinc
+            cosine = ops.sqrt(1.0 - sine * sine)
+        else:
             sine, cosine = sincos(ops, half)
             still = ops.absolute(half) < 1e-8
-            return ops.where(still, 1.0, sine / ops.where(still, 1.0, half)), sine, cosine
-        square = half * half
-        sinc = self._sinc[0]
-        for coefficient in self._sinc[1:]:
-            sinc = sinc * square + coefficient
-        sine = half * sinc
-        return sinc, sine, ops.sqrt(1.0 - sine * sine)
+            sinc = ops.where(still, 1.0, sine / ops.where(still, 1.0, half))
+        cos_mid = cos_yaw * cosine - sin_yaw * sine
+        sin_mid = sin_yaw * cosine + cos_yaw * sine
+        cos_end = cos_mid * cosine - sin_mid * sine
+        sin_end = sin_mid * cosine + cos_mid * sine
+        # Pulled back to length 1; one Newton step, no root needed.
+        scale = 1.5 - 0.5 * (cos_end * cos_end + sin_end * sin_end)
+        return sinc, cos_mid, sin_mid, cos_end * scale, sin_end * scale
 
 
 def _terms_needed(largest_rad: float) -> int:
@@ -95,21 +120,3 @@ def _terms_needed(largest_rad: float) -> int:
             return terms
         power *= square
     return len(_SINC)
-
-
-def rotate(cos_a: Column, sin_a: Column, cos_b: Column, sin_b: Column) -> tuple[Column, Column]:
-    """(cos, sin) of the sum of two angles."""
-    return cos_a * cos_b - sin_a * sin_b, sin_a * cos_b + cos_a * sin_b
-
-
-def renormalised(cosine: Column, sine: Column) -> tuple[Column, Column]:
-    """Pull a (cos, sin) pair back to length 1; one Newton step, no root needed."""
-    scale = 1.5 - 0.5 * (cosine * cosine + sine * sine)
-    return cosine * scale, sine * scale
-
-
-def carried_sum(total: Column, carry: Column, step: Column) -> tuple[Column, Column]:
-    """Add ``step`` to ``total`` and keep what rounding took away (Kahan)."""
-    corrected = step - carry
-    raised = total + corrected
-    return raised, (raised - total) - corrected

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
 from pico_gz.messages import VehicleTruth
-from pico_gz.simulator.attitude import Attitude, quaternions
+from pico_gz.simulator.attitude import quaternions
 from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.ops import SCALAR, Ops
+from pico_gz.simulator.ops import ARRAY, SCALAR, Ops
 
+# In threes, as the vectors of the message; the wind has no third.
 _USED = (
     "north_m", "east_m", "down_m",
     "vel_n_mps", "vel_e_mps", "vel_d_mps",
@@ -25,33 +27,46 @@ def truth_of(
     ops: Ops, vehicle_ids: Sequence[int], time_us: int, motion: Motion
 ) -> list[VehicleTruth]:
     """One message per vehicle of a lane, in its order."""
-    columns = [getattr(motion, name) for name in _USED]
-    attitudes = quaternions(ops, Attitude.of(motion))
     if ops is SCALAR:
-        return [_message(vehicle_ids[0], time_us, columns, list(attitudes))]
-    rows = np.stack(columns, axis=1).tolist()
-    turned = np.stack(attitudes, axis=1).tolist()
-    return [
-        _message(vehicle_id, time_us, row, quaternion)
-        for vehicle_id, row, quaternion in zip(vehicle_ids, rows, turned, strict=True)
-    ]
+        return [_truth_of_one(vehicle_ids[0], time_us, motion)]
+    return _truth_of_group(vehicle_ids, time_us, motion)
 
 
-def _message(
-    vehicle_id: int, time_us: int, row: list[float], quaternion: list[float]
-) -> VehicleTruth:
-    n, e, d, vn, ve, vd, wx, wy, wz, an, ae, ad, ux, uy, uz, wind_n, wind_e = row
-    w, x, y, z = quaternion
+def _truth_of_one(vehicle_id: int, time_us: int, m: Motion) -> VehicleTruth:
     return VehicleTruth(
-        timestamp_us=time_us,
-        vehicle_id=vehicle_id,
-        north_m=n,
-        east_m=e,
-        down_m=d,
-        quat_wxyz=(w, x, y, z),
-        velocity_ned_mps=(vn, ve, vd),
-        rates_frd_radps=(wx, wy, wz),
-        accel_ned_mps2=(an, ae, ad),
-        angular_accel_frd_radps2=(ux, uy, uz),
-        wind_ned_mps=(wind_n, wind_e, 0.0),
+        time_us,
+        vehicle_id,
+        m.north_m,
+        m.east_m,
+        m.down_m,
+        quaternions(SCALAR, m),
+        (m.vel_n_mps, m.vel_e_mps, m.vel_d_mps),
+        (m.rate_x_radps, m.rate_y_radps, m.rate_z_radps),
+        (m.accel_n_mps2, m.accel_e_mps2, m.accel_d_mps2),
+        (m.ang_accel_x_radps2, m.ang_accel_y_radps2, m.ang_accel_z_radps2),
+        (m.wind_n_mps, m.wind_e_mps, 0.0),
+    )
+
+
+def _truth_of_group(vehicle_ids: Sequence[int], time_us: int, motion: Motion) -> list[VehicleTruth]:
+    # Column by column into ``map``: without a Python frame per vehicle it takes a third.
+    n, e, d, vn, ve, vd, wx, wy, wz, an, ae, ad, ux, uy, uz, wind_n, wind_e = np.stack(
+        [getattr(motion, name) for name in _USED]
+    ).tolist()
+    turned = np.stack(quaternions(ARRAY, motion)).tolist()
+    return list(
+        map(
+            VehicleTruth,
+            repeat(time_us),
+            vehicle_ids,
+            n,
+            e,
+            d,
+            zip(*turned, strict=True),
+            zip(vn, ve, vd, strict=True),
+            zip(wx, wy, wz, strict=True),
+            zip(an, ae, ad, strict=True),
+            zip(ux, uy, uz, strict=True),
+            zip(wind_n, wind_e, repeat(0.0), strict=False),
+        )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from pico_gz.exact import FLOATS, RAD_PER_DEG, sincos, sincos_small
 from pico_gz.rover import RoverSpec
@@ -17,7 +17,7 @@ from pico_gz.units import GRAVITY_MPS2, US_PER_S
 _SMALL_RAD = 0.78
 
 
-class _Constants(NamedTuple):
+class _Constants(msgspec.Struct, gc=False):
     speed: SpeedLaw
     dt_s: float
     steer_step_rad: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 
 from pico_gz.rover import RoverSpec
@@ -18,8 +19,11 @@ def rows(ops: Ops, *columns: Column) -> Rows:
     return columns if ops is SCALAR else np.stack(columns)
 
 
-class Travel(NamedTuple):
+class Travel(msgspec.Struct, gc=False):
     """What the wheels did in one step.
+
+    Like all small records of a step it is a struct: made and read in half the time that a
+    named tuple takes.
 
     Attributes:
         memory: the model's own state after the step, as many rows as ``memory_size``.

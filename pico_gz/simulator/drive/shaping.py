@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pico_gz.rover import RoverSpec
-from pico_gz.simulator.ops import Column, Ops
+from pico_gz.simulator.ops import SCALAR, Column, Ops
 
 
 class Shaping:
     """Deadband, then expo; the sign is kept and full command stays full."""
 
     def __init__(self, spec: RoverSpec) -> None:
+        self._plain = spec.deadband == 0.0 and spec.expo == 0.0
         self._deadband = spec.deadband
         self._stretch = 1.0 / (1.0 - spec.deadband)
         self._cubic = spec.expo
@@ -17,8 +18,10 @@ class Shaping:
 
     def apply(self, ops: Ops, command: Column) -> Column:
         """Return the share of full speed that a command in -1..1 asks for."""
-        if self._deadband == 0.0 and self._cubic == 0.0:
+        if self._plain:
             return command
+        if ops is SCALAR:
+            return -self._size_of_one(-command) if command < 0.0 else self._size_of_one(command)
         size = ops.absolute(command)
         if self._deadband > 0.0:
             size = (size - self._deadband) * self._stretch
@@ -27,3 +30,15 @@ class Shaping:
         if self._cubic > 0.0:
             size = size * self._linear + self._cubic * (size * size * size)
         return ops.where(command < 0.0, -size, size)
+
+    def _size_of_one(self, size: float) -> float:
+        """The same for the size of one command, without a call per operation."""
+        if self._deadband > 0.0:
+            size = (size - self._deadband) * self._stretch
+            if size <= 0.0:
+                return 0.0
+            if size > 1.0:
+                size = 1.0
+        if self._cubic > 0.0:
+            size = size * self._linear + self._cubic * (size * size * size)
+        return size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from pico_gz.rover import RoverSpec
 from pico_gz.simulator.drive.base import Rows, Travel, rows
@@ -13,7 +13,7 @@ from pico_gz.simulator.ops import SCALAR, Column, Ops
 from pico_gz.units import GRAVITY_MPS2, US_PER_S
 
 
-class _Constants(NamedTuple):
+class _Constants(msgspec.Struct, gc=False):
     speed: SpeedLaw
     yaw: Lag
     roll: float  # wheel turn per side speed: dt / wheel radius
@@ -31,6 +31,8 @@ class SkidDrive:
         self._forward = 0.5 * (1.0 - spec.slip)
         self._turn = (1.0 - spec.slip) / track_m
         self._difference_mps = spec.max_turn_rate * track_m
+        self._full_mps = spec.max_speed
+        self._battery_scaling = spec.battery_scaling
         self._unload = 1.0 / spec.max_speed
         self._grip_mps2 = spec.grip_mu * GRAVITY_MPS2 if grip_matters(spec) else 0.0
 
@@ -55,9 +57,19 @@ class SkidDrive:
     ) -> Travel:
         """Advance one step; memory is the speed of (left, right) at the wheels [m/s]."""
         targets = self._targets(ops, commands, battery_ratio)
-        ends, means, loads = self._sides(ops, constants.speed, memory, targets, push_mps2)
-        left, right = ends
-        left_mean, right_mean = means
+        law = constants.speed
+        if ops is SCALAR:
+            (left_before, right_before), (left_target, right_target) = memory, targets
+            left, left_mean = law.advance(ops, left_before, left_target, push_mps2)
+            right, right_mean = law.advance(ops, right_before, right_target, push_mps2)
+            ends: Rows = (left, right)
+            load_left = self._load_of_one(left_target - left)
+            load_right = self._load_of_one(right_target - right)
+        else:
+            # Both sides in one array: half the calls for the same numbers.
+            ends, means = law.advance(ops, memory, targets, push_mps2)
+            (left, right), (left_mean, right_mean) = ends, means
+            load_left, load_right = self._load(ops, targets, ends)
         speed_mean = (left_mean + right_mean) * self._forward
         speed = (left + right) * self._forward
         yaw_mean, yaw = self._yaw(
@@ -67,6 +79,7 @@ class SkidDrive:
             yaw_mean = within_grip(ops, yaw_mean, speed_mean, self._grip_mps2)
             yaw = within_grip(ops, yaw, speed, self._grip_mps2)
         roll = constants.roll
+        first, second = commands
         return Travel(
             ends,
             speed_mean,
@@ -75,35 +88,21 @@ class SkidDrive:
             yaw,
             left_mean * roll,
             right_mean * roll,
-            loads[0],
-            loads[1],
-            0.5 * (ops.absolute(commands[0]) + ops.absolute(commands[1])),
+            load_left,
+            load_right,
+            0.5 * (abs(first) + abs(second)),
         )
 
-    def _sides(
-        self, ops: Ops, law: SpeedLaw, memory: Rows, targets: Rows, push: Column | None
-    ) -> tuple[Rows, Rows, Rows]:
-        """Speed at the end of the step, mean speed and load of (left, right)."""
-        if ops is not SCALAR:
-            # Both sides in one array: half the calls for the same numbers.
-            ends, means = law.advance(ops, memory, targets, push)
-            return ends, means, self._load(ops, targets, ends)
-        left, left_mean = law.advance(ops, memory[0], targets[0], push)
-        right, right_mean = law.advance(ops, memory[1], targets[1], push)
-        loads = (self._load(ops, targets[0], left), self._load(ops, targets[1], right))
-        return (left, right), (left_mean, right_mean), loads
-
     def _targets(self, ops: Ops, commands: Rows, battery_ratio: Column) -> Rows:
-        full = self._spec.max_speed
-        if self._spec.battery_scaling:
+        full = self._full_mps
+        if self._battery_scaling:
             full = full * battery_ratio
-        if ops is not SCALAR:
-            targets = self._shaping.apply(ops, commands) * full
+        shape = self._shaping.apply
+        if ops is SCALAR:
+            first, second = commands
+            targets: Rows = (shape(ops, first) * full, shape(ops, second) * full)
         else:
-            targets = (
-                self._shaping.apply(ops, commands[0]) * full,
-                self._shaping.apply(ops, commands[1]) * full,
-            )
+            targets = shape(ops, commands) * full
         if self._difference_mps > 0.0:
             targets = self._turn_limited(ops, targets)
         return targets
@@ -113,7 +112,7 @@ class SkidDrive:
         left, right = targets
         difference = left - right
         most = self._difference_mps
-        over = ops.absolute(difference) > most
+        over = abs(difference) > most
         if not ops.any(over):
             return targets
         half = 0.5 * ops.where(difference < 0.0, -most, most)
@@ -147,8 +146,12 @@ class SkidDrive:
             end, mean = ops.clip(end, -most, most), ops.clip(mean, -most, most)
         return mean, end
 
-    def _load(self, ops: Ops, target: Column, speed: Column) -> Column:
-        return ops.minimum(ops.absolute(target - speed) * self._unload, 1.0)
+    def _load(self, ops: Ops, targets: Rows, speeds: Rows) -> Rows:
+        return ops.minimum(ops.absolute(targets - speeds) * self._unload, 1.0)
+
+    def _load_of_one(self, behind_mps: float) -> float:
+        load = abs(behind_mps) * self._unload
+        return load if load < 1.0 else 1.0
 
     def blocked(self, memory: tuple[float, ...]) -> tuple[float, ...]:
         """Stop the common part of both sides; it may still spin."""

@@ -7,8 +7,8 @@ step (a ramp, then an exponential), so that neither speed nor distance depends o
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from pico_gz.exact import FLOATS, exp
@@ -22,7 +22,7 @@ _STANDSTILL_MPS = 1e-9
 _NO_LIMIT_MPS2 = 1e30
 
 
-class Lag(NamedTuple):
+class Lag(msgspec.Struct, gc=False):
     """A first-order lag over one step: what is left of a difference, and what a push adds.
 
     Attributes:
@@ -68,6 +68,7 @@ class SpeedLaw:
         self.limited = min(self.accel, self.brake) < _NO_LIMIT_MPS2
         # Speed differences below this never ask too much of the motors.
         self.gentle_mps = min(self.accel, self.brake) * min(spec.lag_s, coast_s)
+        self.unlimited_mps = self.gentle_mps if self.limited else math.inf
         self.stands = self.resistance > 0.0 or (spec.hold_mps2 > 0.0 and coast_s > 0.0)
 
     def advance(
@@ -76,6 +77,12 @@ class SpeedLaw:
         """Return the speed at the end of the step and its mean; ``target`` 0 is unpowered."""
         difference = target - speed
         drive = self.drive
+        if ops is SCALAR and push is None:
+            # Nearly every step of a lone vehicle is one of these two, at a third of the time.
+            if target == 0.0 and speed == 0.0 and self.stands:
+                return 0.0, 0.0
+            if target != 0.0 and -self.unlimited_mps <= difference <= self.unlimited_mps:
+                return target - difference * drive.left_end, target - difference * drive.left_mean
         left_end: Column = drive.left_end
         left_mean: Column = drive.left_mean
         idle = target == 0.0
