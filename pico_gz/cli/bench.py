@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -15,7 +15,7 @@ from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.table import print_table
 from pico_gz.errors import ConfigError, did_you_mean
 
-Group = Callable[[], list[Figure]]
+Group = Callable[[], Iterable[Figure]]
 
 
 def bench(
@@ -32,9 +32,12 @@ def bench(
     Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
     same run, because machines differ and are noisy; bare_loop_us tells how fast this one is.
 
+    The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
+
     Example:
       pico-gz bench
       pico-gz bench --only simulator --only start --json
+      pico-gz bench --only gazebo
     """
     from pico_gz.bench.reference import bare_loop_us
 
@@ -60,10 +63,11 @@ def bench(
 
 
 def _chosen(only: list[str] | None) -> dict[str, Group]:
+    known = {**_GROUPS, **_ON_REQUEST}
     for name in only or ():
-        if name not in _GROUPS:
-            raise ConfigError(f"No group of figures {name!r}.", hint=did_you_mean(name, _GROUPS))
-    return {name: group for name, group in _GROUPS.items() if not only or name in only}
+        if name not in known:
+            raise ConfigError(f"No group of figures {name!r}.", hint=did_you_mean(name, known))
+    return {name: group for name, group in known.items() if name in only} if only else _GROUPS
 
 
 def _measure(groups: dict[str, Group], *, quiet: bool) -> Iterator[Figure]:
@@ -109,6 +113,12 @@ def _start() -> list[Figure]:
     return start.figures()
 
 
+def _gazebo() -> Iterable[Figure]:
+    from pico_gz.bench import gazebo
+
+    return gazebo.figures()
+
+
 _GROUPS: dict[str, Group] = {
     "simulator": _simulator,
     "autopilot": _autopilot,
@@ -117,6 +127,7 @@ _GROUPS: dict[str, Group] = {
     "wire": _wire,
     "start": _start,
 }
+_ON_REQUEST: dict[str, Group] = {"gazebo": _gazebo}
 
 
 def _print(figures: list[Figure], reference_us: float) -> None:
