@@ -45,7 +45,7 @@ def _figure(count: int, step_us: int) -> Figure:
         kit = _kit_factor(fleet)
     return Figure(
         name=f"gazebo_{count}_{step_us}",
-        what=f"Gazebo, {count} rovers, {step_us // 1000} ms: {kit:.2f}x real time (bare {bare:.2f})",
+        what=f"{count} rovers, {step_us // 1000} ms: {kit:.2f}x real time (bare {bare:.2f})",
         value=kit / bare,
         unit="of the bare client",
         goal=GOAL,
