@@ -8,6 +8,7 @@ from typing import Any
 from pico_gz.bridge.view import FleetView
 from pico_gz.dashboard.plans import PlanReader
 from pico_gz.dashboard.sampler import Belief
+from pico_gz.recording.topics import AutopilotSample
 
 
 def focus_message(
@@ -22,6 +23,17 @@ def focus_message(
     if belief is not None:
         message |= _belief(belief, plans)
     return message
+
+
+def recorded_belief(sample: AutopilotSample) -> dict[str, Any]:
+    """What a recording knows of it."""
+    shown: dict[str, Any] = {"estimate": None}
+    if sample.north_m is not None and sample.east_m is not None:
+        shown["estimate"] = (round(sample.north_m, 2), round(sample.east_m, 2))
+    if sample.waypoint_distance_m:  # it is going somewhere
+        shown["distance_m"] = round(sample.waypoint_distance_m, 2)
+        shown["cross_track_m"] = round(sample.cross_track_m or 0.0, 3)
+    return shown
 
 
 def _belief(belief: Belief, plans: PlanReader) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pico_gz.bridge.view import BridgeState, FleetView
 from pico_gz.dashboard.changes import Changes
 from pico_gz.dashboard.event_tail import EventTail
 from pico_gz.dashboard.figures import Figures
-from pico_gz.dashboard.focus import focus_message
+from pico_gz.dashboard.focus import focus_message, recorded_belief
 from pico_gz.dashboard.frames import encode_frame
 from pico_gz.dashboard.health import Health
 from pico_gz.dashboard.metrics import metrics_text
@@ -95,8 +95,11 @@ class LiveSource:
         view = self._run.bridge.view
         if vehicle_id not in view.truth:
             return None
-        belief = self._sampler.beliefs.get(vehicle_id)
-        return focus_message(vehicle_id, view, belief, self._reader)
+        message = focus_message(
+            vehicle_id, view, self._sampler.beliefs.get(vehicle_id), self._reader
+        )
+        sample = self._run.sample_of(vehicle_id)
+        return message if sample is None else message | recorded_belief(sample)
 
     def state(self) -> dict[str, Any]:
         """The run's status, its fleet and everything the view knows."""

@@ -35,6 +35,7 @@ def describe_run(run: RunHandle) -> dict[str, Any]:
         "failure_kinds": [kind.value for kind in FailureKind],
         "commands": sorted(run.commands),
         "timeline": _timeline(run.timeline_s),
+        "tracks": run.tracks,
     }
 
 

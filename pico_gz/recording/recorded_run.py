@@ -17,7 +17,7 @@ from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.recording.errors import RecordingError
 from pico_gz.recording.foxglove import event_of
 from pico_gz.recording.mcap_reader import ChunkPlace, McapReader, Message
-from pico_gz.recording.topics import AutopilotSample, Kind, kind_of
+from pico_gz.recording.topics import AutopilotSample, Kind, kind_of, name_in
 from pico_gz.session.run_folder import MCAP_FILE, RUN_FILE
 
 _CACHED_CHUNKS = 4
@@ -27,6 +27,7 @@ _DECODERS: dict[Kind, msgspec.json.Decoder[Any]] = {
     Kind.SENSORS: msgspec.json.Decoder(SensorData),
     Kind.ACTUATORS: msgspec.json.Decoder(ActuatorCommands),
     Kind.AUTOPILOT: msgspec.json.Decoder(AutopilotSample),
+    Kind.POSE: msgspec.json.Decoder(),
     Kind.EVENTS: msgspec.json.Decoder(),
 }
 _STEP_KINDS = frozenset({Kind.TRUTH, Kind.SENSORS, Kind.ACTUATORS})
@@ -113,11 +114,18 @@ class RecordedRun:
 
     def events(self) -> list[BridgeEvent]:
         """Everything that was told."""
-        return [event_of(entry) for _, entry in self._decoded({Kind.EVENTS})]
+        return [event_of(entry) for _, entry in self._decoded(Kind.EVENTS)]
 
     def samples(self) -> list[AutopilotSample]:
         """What the autopilots believed, in order of time."""
-        return [sample for _, sample in self._decoded({Kind.AUTOPILOT})]
+        return [sample for _, sample in self._decoded(Kind.AUTOPILOT)]
+
+    def places(self) -> Iterator[tuple[str, int, float, float]]:
+        """(name of a vehicle, time [us], north, east [m]), a few times a second, in order."""
+        for message, pose in self._decoded(Kind.POSE):
+            position = pose["pose"]["position"]
+            name = name_in(self._reader.topics[message.channel_id])
+            yield name, message.log_ns // 1000, position["y"], position["x"]
 
     def digest(self) -> str:
         """The digest of what is recorded; that of the run, if all of it is here."""
@@ -128,12 +136,11 @@ class RecordedRun:
 
     # --- reading ----------------------------------------------------------------------------
 
-    def _decoded(self, kinds: set[Kind]) -> Iterator[tuple[Message, Any]]:
+    def _decoded(self, kind: Kind) -> Iterator[tuple[Message, Any]]:
+        channels = {i for i, found in self._kinds.items() if found is kind}
         for chunk in self._reader.chunks:
-            for message in self._reader.messages(chunk):
-                kind = self._kinds.get(message.channel_id)
-                if kind in kinds:
-                    yield message, self._decode(kind, message)
+            for message in self._reader.messages(chunk, channels):
+                yield message, self._decode(kind, message)
 
     def _decode(self, kind: Kind, message: Message) -> Any:
         try:

@@ -26,6 +26,7 @@ from pico_gz.recording.errors import RecordingError
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.replay_adapter import ReplayAdapter
 from pico_gz.recording.topics import AutopilotSample
+from pico_gz.recording.tracks import read_tracks
 from pico_gz.session.control_commands import control_commands
 from pico_gz.session.control_server import Command
 from pico_gz.session.dashboard import RunHandle
@@ -56,10 +57,13 @@ class Replay:
         self.bridge = SitlBridge(Scaled(speed, self.fleet.time.step_us))
         self._adapter = ReplayAdapter(self.run)
         self.bridge.register_adapter(self._adapter)
+        self._tracks = read_tracks(self.run)
+        self._pilots: dict[int, _RecordedAutopilot] = {}
         samples = _by_vehicle(self.run.samples())
         for plan in self.fleet.vehicles:
             config = msgspec.structs.replace(plan.config, adapter=self._adapter.name)
             pilot = _RecordedAutopilot(samples.get(plan.id, []), self._adapter.sim_time_us)
+            self._pilots[plan.id] = pilot
             self.bridge.spawn_vehicle(config, pilot, drive=plan.rover.drive)
         self.bridge.add_pilots(_RecordedCommands(self._adapter, tuple(self.bridge.list_vehicles())))
         self._events = self.run.events()
@@ -98,6 +102,8 @@ class Replay:
             commands=self.commands,
             failures=dict,
             timeline_s=(self.start_us / 1e6, self.end_us / 1e6),
+            tracks=self._tracks,
+            sample_of=lambda vehicle_id: self._pilots[vehicle_id].sample(),
         )
 
     def play(self, until: Callable[[FleetView], bool] | None = None) -> None:
@@ -134,7 +140,7 @@ class Replay:
 
 
 class _RecordedAutopilot:
-    """Tells the mode that an autopilot was in at the time that is shown."""
+    """Tells what an autopilot told at the time that is shown."""
 
     period_us = 1_000_000
 
@@ -149,12 +155,21 @@ class _RecordedAutopilot:
     def tick(self, now_us: int) -> None:
         return
 
-    def status(self) -> AutopilotStatus:
+    def sample(self) -> AutopilotSample | None:
+        """The newest one at the time that is shown."""
         place = bisect_right(self._times_us, self._now_us()) - 1
-        if place < 0:
+        return None if place < 0 else self._samples[place]
+
+    def status(self) -> AutopilotStatus:
+        sample = self.sample()
+        if sample is None:
             return AutopilotStatus(mode="replay")
-        sample = self._samples[place]
-        return AutopilotStatus(mode=sample.mode, armed=sample.armed, waypoint=sample.waypoint)
+        return AutopilotStatus(
+            mode=sample.mode,
+            armed=sample.armed,
+            waypoint=sample.waypoint,
+            last_message=sample.message,
+        )
 
     def save_state(self) -> dict[str, Any]:
         return {}

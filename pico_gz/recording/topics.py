@@ -25,6 +25,7 @@ class AutopilotSample(msgspec.Struct, frozen=True, kw_only=True):
         speed_mps: estimated speed over ground [m/s].
         cross_track_m: distance from the line it follows, right positive [m].
         waypoint_distance_m: distance to where it goes [m].
+        message: the newest thing it had to say.
     """
 
     timestamp_us: int
@@ -38,6 +39,7 @@ class AutopilotSample(msgspec.Struct, frozen=True, kw_only=True):
     speed_mps: float | None = None
     cross_track_m: float | None = None
     waypoint_distance_m: float | None = None
+    message: str = ""
 
 
 class Kind(Enum):
@@ -73,3 +75,8 @@ def kind_of(topic: str) -> Kind | None:
     """What a topic holds; ``None`` for topics of others."""
     word = topic.rpartition("/")[2]
     return next((kind for kind in Kind if kind.value == word), None)
+
+
+def name_in(topic: str) -> str:
+    """The vehicle's name in a topic that ``topic_of`` made."""
+    return topic.rpartition("/")[0].removeprefix("/")

@@ -6,14 +6,15 @@ one (``pico_gz.dashboard.app.open_dashboard``), so that nothing here needs the `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pico_gz.autopilot.api import GroundControlled
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.config import FleetConfig
 from pico_gz.local_frame import LocalFrame
+from pico_gz.recording.topics import AutopilotSample
 from pico_gz.session.control_server import Command
 
 # vehicle id -> unit -> kind of failure, those that are on.
@@ -32,6 +33,8 @@ class RunHandle:
         commands: what can be done to the run, by name, from any thread.
         failures: tells which failures are switched on.
         timeline_s: from when to when time can be chosen [s]; ``None``: it only goes on.
+        tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
+        sample_of: of a recording: what a vehicle's autopilot believed at the time that is shown.
     """
 
     fleet: FleetConfig
@@ -41,6 +44,8 @@ class RunHandle:
     commands: Mapping[str, Command]
     failures: Callable[[], Failures]
     timeline_s: tuple[float, float] | None = None
+    tracks: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    sample_of: Callable[[int], AutopilotSample | None] = lambda vehicle_id: None
 
 
 class RunView(Protocol):

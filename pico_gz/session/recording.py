@@ -73,6 +73,7 @@ class SessionRecording:
             mode=status.mode,
             armed=status.armed,
             waypoint=status.waypoint,
+            message=status.last_message,
             **({} if pilot is None else self._beliefs(pilot)),
         )
 

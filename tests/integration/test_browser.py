@@ -40,7 +40,10 @@ class Page:
         self.tab.on("console", self._hear)
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("request", lambda request: self._note_request(request.url, url))
-        self.tab.goto(url)
+        self._url = url
+
+    def open(self):
+        self.tab.goto(self._url)
         self.wait("picoGz.fleet.time > 0")
 
     def _hear(self, message):
@@ -55,8 +58,13 @@ class Page:
         # Asked from outside again and again: the page's own policy forbids to evaluate text.
         end_s = time.monotonic() + LIMIT_S
         while not self.tab.evaluate(f"Boolean(window.picoGz && ({condition}))"):
-            assert time.monotonic() < end_s, f"not within {LIMIT_S} s: {condition}"
+            assert time.monotonic() < end_s, f"not within {LIMIT_S} s: {condition}; {self.story()}"
             self.tab.wait_for_timeout(50)
+
+    def story(self):
+        """What the page knows, for the message of a test that fails."""
+        known = "window.picoGz && [picoGz.fleet.online, picoGz.fleet.state, picoGz.fleet.time]"
+        return f"online, state, time: {self.tab.evaluate(known)}; errors: {self.errors}"
 
     def get(self, expression):
         return self.tab.evaluate(expression)
@@ -79,8 +87,10 @@ def open_page(chromium):
     pages = []
 
     def open_one(url, **context):
-        pages.append(Page(chromium, url, **context))
-        return pages[-1]
+        page = Page(chromium, url, **context)
+        pages.append(page)  # before it may fail: a page that stays open costs the next test
+        page.open()
+        return page
 
     yield open_one
     for page in pages:
@@ -251,6 +261,29 @@ def test_the_slider_of_a_replay_shows_any_time(open_page, tmp_path):
         page.tab.keyboard.press("End")
         page.wait("picoGz.fleet.time === 20")
         assert slider.get_attribute("aria-valuetext") == "0:20.0 of 0:20.0"
+        assert page.errors == []
+
+
+def test_a_replay_shows_all_of_it_and_offers_only_what_it_can(open_page, tmp_path):
+    with viewed_replay(tmp_path, seconds=20.0) as (replay, url):
+        page = open_page(url)
+        for time_s in (19.0, 3.0):
+            page.get(f"picoGz.fleet.request('seek', {{ time_s: {time_s} }})")
+            page.wait(f"Math.abs(picoGz.fleet.time - {time_s}) < 1.5")
+            for rover in replay.run.at(int(time_s * 1e6)).truth.values():
+                place = f"{rover.north_m}, {rover.east_m}"
+                assert page.get(f"picoGz.map.view.shows({place})"), "out of the picture"
+        page.tab.keyboard.press("]")
+        page.wait("picoGz.fleet.focus && picoGz.fleet.focus.distance_m > 0")
+        page.wait("document.querySelectorAll('#event-list li').length > 0")  # what they said
+        for name in ("#reset", "#go", "#fleet-actions", ".rover-actions", ".failures"):
+            assert not page.tab.locator(name).is_visible(), name
+        for key in ("a", "h", "g"):
+            page.tab.keyboard.press(key)
+        page.tab.mouse.click(*page.pixel(1.0, 1.0), button="right")
+        page.tab.keyboard.press("Space")
+        page.wait("picoGz.fleet.state === 'paused'")
+        assert page.tab.locator(".toast").count() == 0
         assert page.errors == []
 
 

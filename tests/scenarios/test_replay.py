@@ -85,6 +85,24 @@ def test_it_plays_on_at_once_after_a_jump(recorded):
         assert time.monotonic() - started_s < 1.5
 
 
+def test_a_view_is_told_what_the_autopilots_told(replay, recorded):
+    replay.bridge.step(1)
+    replay.seek(3_900_000)
+    sample = replay.handle().sample_of(2)
+    assert sample.vehicle_id == 2
+    assert 3_600_000 < sample.timestamp_us <= 3_900_000
+    assert sample.waypoint_distance_m > 0.0
+    assert replay.bridge.get_vehicle(2).status().last_message == sample.message != ""
+    with RecordedRun(recorded.recording) as run:
+        truth = run.at(sample.timestamp_us).truth[2]
+    assert abs(sample.north_m - truth.north_m) + abs(sample.east_m - truth.east_m) < 5.0
+    track = replay.handle().tracks[2]
+    times_ms, norths_cm = track[::3], track[1::3]
+    assert times_ms == sorted(times_ms)
+    place = times_ms.index(sample.timestamp_us // 1000)
+    assert norths_cm[place] == round(truth.north_m * 100.0)
+
+
 def test_a_view_can_ask_for_it(replay):
     replay.bridge.step(1)
     assert replay.handle().timeline_s == (0.01, 4.0)

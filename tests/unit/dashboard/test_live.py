@@ -1,11 +1,12 @@
 import dataclasses
 
 import pytest
-from runs import opened_run
 
 from pico_gz.bridge.events import BridgeEvent
 from pico_gz.dashboard.live import LiveSource
 from pico_gz.dashboard.rows import FIELDS
+from pico_gz.recording.topics import AutopilotSample
+from runs import opened_run
 
 
 @pytest.fixture
@@ -119,8 +120,36 @@ def test_hello_describes_the_fleet_and_its_past(live):
 def test_hello_tells_the_span_of_a_recording_and_none_of_a_run(live):
     _, run, source = live
     assert source.hello()["timeline"] is None
-    recorded = LiveSource(dataclasses.replace(run, timeline_s=(0.01, 62.5)))
+    assert not source.hello()["tracks"]
+    recorded = LiveSource(dataclasses.replace(run, timeline_s=(0.01, 62.5), tracks={1: [0, 5, 7]}))
     assert recorded.hello()["timeline"] == {"start_s": 0.01, "end_s": 62.5}
+    assert recorded.hello()["tracks"] == {1: [0, 5, 7]}
+    recorded.close()
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"),
+    [
+        ({}, {"estimate": None}),
+        (
+            {"north_m": 1.004, "east_m": -2.0, "waypoint_distance_m": 0.0, "cross_track_m": 0.0},
+            {"estimate": (1.0, -2.0)},
+        ),
+        (
+            {"waypoint_distance_m": 3.0, "cross_track_m": 0.25},
+            {"estimate": None, "distance_m": 3.0, "cross_track_m": 0.25},
+        ),
+    ],
+)
+def test_of_a_recording_the_focus_tells_what_was_believed(live, sample, told):
+    bridge, run, _ = live
+    bridge.step(1)
+    sample = AutopilotSample(timestamp_us=0, vehicle_id=2, **sample)
+    recorded = LiveSource(dataclasses.replace(run, pilots={}, sample_of={2: sample}.get))
+    message = recorded.focus(2)
+    assert {key: message[key] for key in told} == told
+    assert ("distance_m" in message) == ("distance_m" in told)
+    assert "estimate" not in recorded.focus(1)
     recorded.close()
 
 

@@ -59,25 +59,19 @@ export class MapView {
     });
   }
 
-  /** Show all rovers, their missions and the obstacles. */
+  /** Show all rovers, their missions and the obstacles; of a recording, all places in it. */
   fit() {
     this.setFollowing(false);
     const { rovers, about } = this.fleet;
     const points = [];
-    for (const { place, plan } of rovers.values()) {
+    for (const { place, plan, track } of rovers.values()) {
       if (place) points.push([place.north, place.east]);
       for (const [, north, east] of plan?.mission ?? []) points.push([north, east]);
+      for (const point of track?.points ?? []) points.push(point);
     }
     for (const { north_m, east_m } of about?.obstacles ?? []) points.push([north_m, east_m]);
     if (!points.length) return;
-    const norths = points.map(([north]) => north);
-    const easts = points.map(([, east]) => east);
-    this.view.fit({
-      south: Math.min(...norths),
-      north: Math.max(...norths),
-      west: Math.min(...easts),
-      east: Math.max(...easts),
-    });
+    this.view.fit(boundsOf(points));
     this.redraw();
   }
 
@@ -142,7 +136,7 @@ export class MapView {
     if (layers.terrain) this.#terrain.draw(context, view, theme);
     if (layers.grid) drawGrid(context, view, theme);
     drawObstacles(context, view, theme, fleet.about?.obstacles ?? []);
-    if (layers.trails) drawTrails(context, view, theme, fleet.rovers, fleet.selectedId);
+    if (layers.trails) drawTrails(context, view, theme, fleet);
     if (layers.plans) drawPlans(context, view, theme, fleet);
     drawRovers(context, view, theme, fleet, { labels: layers.labels, hoveredId: this.hoveredId });
     this.tools.measure.draw(context, view, theme, this.tools.tool === "measure" ? this.cursor : null);
@@ -162,4 +156,16 @@ export class MapView {
     context.lineTo(x, y + 14);
     context.stroke();
   }
+}
+
+/** @param {[number, number][]} points north, east */
+function boundsOf(points) {
+  const bounds = { south: Infinity, north: -Infinity, west: Infinity, east: -Infinity };
+  for (const [north, east] of points) {
+    bounds.south = Math.min(bounds.south, north);
+    bounds.north = Math.max(bounds.north, north);
+    bounds.west = Math.min(bounds.west, east);
+    bounds.east = Math.max(bounds.east, east);
+  }
+  return bounds;
 }

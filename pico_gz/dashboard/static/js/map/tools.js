@@ -18,6 +18,7 @@ export class MapTools {
     this.fleet = fleet;
     this.redraw = redraw;
     for (const name of ["go", "measure"]) byId(name).addEventListener("click", () => this.toggle(name));
+    fleet.addEventListener("hello", () => show(byId("go"), fleet.can("goto")));
   }
 
   toggle(name) {
@@ -25,6 +26,7 @@ export class MapTools {
   }
 
   set(name) {
+    if (name === "go" && !this.fleet.can("goto")) return;
     if (name === "go" && !this.fleet.selected?.commandable) {
       const why = this.fleet.selected ? "This rover is commanded by its own autopilot." : "Choose a rover first.";
       toast(why, "bad");
@@ -53,7 +55,7 @@ export class MapTools {
   /** Send the chosen rover to a place: arms it and enters GUIDED. */
   send({ north, east }) {
     const rover = this.fleet.selected;
-    if (!rover) return;
+    if (!rover || !this.fleet.can("goto")) return;
     this.fleet
       .request("goto", { id: rover.id, north_m: north, east_m: east })
       .then(() => toast(`${rover.name} goes to north ${north.toFixed(1)} m, east ${east.toFixed(1)} m.`))

@@ -58,6 +58,16 @@ export class Fleet extends EventTarget {
     if (ids.length) this.select(ids[next]);
   }
 
+  /** Whether there is a run behind the page, and not its recording. */
+  get isLive() {
+    return !this.about?.timeline;
+  }
+
+  /** Whether a command can be asked for; one to a rover needs a rover that listens. */
+  can(command, rover = null) {
+    return Boolean(this.about?.commands.includes(command)) && (rover?.commandable ?? true);
+  }
+
   request(command, options) {
     return this.connection.request(command, options);
   }
@@ -67,7 +77,9 @@ export class Fleet extends EventTarget {
     this.about = message;
     this.events = [];
     this.rovers = new Map(
-      message.vehicles.map((about) => [about.id, new Rover(about, message.trails[about.id])]),
+      message.vehicles.map((about) => [
+        about.id, new Rover(about, message.trails[about.id], message.tracks[about.id]),
+      ]),
     );
     if (!sameRun || !this.rovers.has(this.selectedId)) this.selectedId = 0;
     this.#setOnline(true);

@@ -15,16 +15,17 @@ export class Charts {
   #p99 = new Series();
   #factor = new Series();
   #keptAt = 0;
+  #shownTime = 0;
 
   /** @param {import("../model/fleet.js").Fleet} fleet @param {import("./theme.js").Theme} theme */
   constructor(fleet, theme) {
     this.fleet = fleet;
     this.charts = [
       new LineChart({ title: "Speed", unit: "m/s", digits: 2, least: 0.5, lines: [{ series: this.#speed }] }),
-      new LineChart({ title: "Heading error", unit: "°", digits: 1, least: 10, signed: true, lines: [{ series: this.#headingError }] }),
+      new LineChart({ title: "Heading error", unit: "°", digits: 1, least: 10, signed: true, liveOnly: true, lines: [{ series: this.#headingError }] }),
       new LineChart({ title: "Cross-track", unit: "m", digits: 2, least: 0.2, signed: true, lines: [{ series: this.#crossTrack }] }),
       new LineChart({
-        title: "Step latency", unit: "ms", digits: 2, least: 0.2,
+        title: "Step latency", unit: "ms", digits: 2, least: 0.2, liveOnly: true,
         lines: [{ series: this.#p50, name: "p50" }, { series: this.#p99, name: "p99" }],
       }),
       new LineChart({ title: "Real-time factor", unit: "×", digits: 2, least: 1, lines: [{ series: this.#factor }] }),
@@ -38,7 +39,9 @@ export class Charts {
 
   #keepRover() {
     const now = performance.now();
-    const { selected, focus, state } = this.fleet;
+    const { selected, focus, state, time } = this.fleet;
+    if (time < this.#shownTime) this.#clearRover();  // an earlier time of a recording
+    this.#shownTime = time;
     if (!selected?.place || state === "paused" || now - this.#keptAt < KEEP_MS) return;
     this.#keptAt = now;
     this.#speed.add(now / 1000, selected.place.speed);

@@ -1,6 +1,6 @@
 /** The fleet as a table: sort, filter, choose; only cells that changed are written. */
 
-import { byId, make, setOptions, setText } from "./dom.js";
+import { byId, make, setOptions, setText, show } from "./dom.js";
 import { fixed, NOTHING } from "./format.js";
 import { showRefusal } from "./toast.js";
 
@@ -93,6 +93,8 @@ export class FleetTable {
     if (!about) return;
     setText(byId("fleet-count"), String(rovers.size));
     setOptions(byId("all-mode"), ["", ...about.modes], (mode) => mode || "Mode of all…");
+    const commandable = [...rovers.values()].some((rover) => this.fleet.can("arm", rover));
+    show(byId("fleet-actions"), commandable);
     this.#rows = new Map([...rovers.values()].map((rover) => [rover.id, this.#makeRow(rover)]));
     this.#arrange();
     this.#refresh();

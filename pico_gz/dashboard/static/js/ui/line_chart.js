@@ -20,13 +20,14 @@ export class LineChart {
    * @param {{series: import("../model/series.js").Series, name?: string}[]} options.lines first is told
    * @param {number} [options.least] smallest span of the vertical axis
    * @param {boolean} [options.signed] zero is in the middle
+   * @param {boolean} [options.liveOnly] a recording does not tell it
    */
   constructor(options) {
     this.options = { least: 1, signed: false, ...options };
     this.#canvas.setAttribute("role", "img");
     this.#canvas.setAttribute("aria-label", `${options.title} of the last ${SPAN_S} seconds`);
     const head = make("h3", {}, make("span", { textContent: options.title }), this.#value);
-    this.element = make("figure", { className: "chart" }, head, this.#canvas);
+    this.element = make("figure", { className: options.liveOnly ? "chart live-only" : "chart" }, head, this.#canvas);
     this.element.style.margin = "0";
   }
 

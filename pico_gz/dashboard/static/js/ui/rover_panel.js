@@ -14,11 +14,16 @@ const VALUES = [
   ["Motors", (r, f) => motors(f)],
   ["To go", (r, f) => fixed(f?.distance_m, 1, "m")],
   ["Cross-track", (r, f) => fixed(f?.cross_track_m, 2, "m")],
-  ["Waypoint", (r, f) => (f?.mission?.[1] ? `${f.mission[0]} of ${f.mission[1]}` : NOTHING)],
+  ["Waypoint", waypoint],
   ["Battery", (r) => [fixed(r.row.battery_v, 1, "V"), fixed(r.row.battery_percent, 0, "%")].join(" ")],
   ["GPS", (r) => (r.row.fix ? `${r.row.fix} ${r.row.satellites} sat` : NOTHING)],
   ["Estimate off", (r, f) => fixed(estimateError(r, f), 2, "m")],
 ];
+
+function waypoint({ row }, focus) {
+  if (focus?.mission?.[1]) return `${focus.mission[0]} of ${focus.mission[1]}`;
+  return row.waypoint > 0 ? String(row.waypoint) : NOTHING;
+}
 
 function motors(focus) {
   if (!focus?.motors) return NOTHING;
@@ -61,8 +66,9 @@ export class RoverPanel {
   }
 
   #ask(command, options = {}) {
-    const id = this.fleet.selectedId;
-    if (id) this.fleet.request(command, { id, ...options }).catch(showRefusal);
+    const { selected } = this.fleet;
+    if (!selected || !this.fleet.can(command, selected)) return;
+    this.fleet.request(command, { id: selected.id, ...options }).catch(showRefusal);
   }
 
   #make(tools) {
@@ -99,6 +105,7 @@ export class RoverPanel {
   #begin() {
     setOptions(this.modes, this.fleet.about.modes);
     this.failures.begin(this.fleet.about);
+    show(this.failures.element, this.fleet.can("fail"));
     this.#show();
   }
 

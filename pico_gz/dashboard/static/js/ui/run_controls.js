@@ -1,6 +1,6 @@
 /** Pause, step, speed, reset, and the figures of the run. */
 
-import { byId, setOptions, setText } from "./dom.js";
+import { byId, setOptions, setText, show } from "./dom.js";
 import { clock, fixed } from "./format.js";
 import { showRefusal, toast } from "./toast.js";
 
@@ -69,6 +69,8 @@ export class RunControls {
     setText(byId("run-name"), name);
     byId("run-name").title = `${name}, seed ${seed}, pico_gz ${version}`;
     document.title = `${name} · pico_gz`;
+    document.body.classList.toggle("replay", !this.fleet.isLive);
+    show(byId("reset"), this.fleet.can("reset"));
   }
 
   #showState() {
