@@ -126,18 +126,18 @@ class ComposeFile:
         suffix = f"_{number}" if len(self._parts) > 1 else ""
         if not part.on_gazebo:
             bridge = f"lightweight{suffix}"
-            services = {bridge: {**self._bridge(part, ""), **self._network(number)}}
-            return services | self._ardurovers(part, bridge)
+            services = {bridge: {**self._bridge(number, part, ""), **self._network(number)}}
+            return services | self._ardurovers(number, part, bridge)
         gazebo = f"gazebo{suffix}"
         services = {
             gazebo: {**self._gazebo(number, part), **self._network(number)},
-            f"bridge{suffix}": self._bridge(part, gazebo),
+            f"bridge{suffix}": self._bridge(number, part, gazebo),
         }
-        return services | self._ardurovers(part, gazebo)
+        return services | self._ardurovers(number, part, gazebo)
 
     def _gazebo(self, number: int, part: FleetPart) -> dict[str, Any]:
         environment = {
-            **self._environment(part.on_gazebo),
+            **self._environment(number, part.on_gazebo),
             "GZ_PARTITION": f"{self._options.project}_{number}",
         }
         return {
@@ -150,24 +150,24 @@ class ComposeFile:
             "healthcheck": _check("check_gazebo"),
         }
 
-    def _bridge(self, part: FleetPart, gazebo: str) -> dict[str, Any]:
+    def _bridge(self, number: int, part: FleetPart, gazebo: str) -> dict[str, Any]:
         adapter = AS_WRITTEN if gazebo else "lightweight"
         return {
             **self._kit("lightweight", _BRIDGE_MB + _BRIDGE_ROVER_MB * len(part.vehicles)),
             "command": ["python3", "-m", f"{_INSIDE}.bridge", adapter],
-            "environment": self._environment(part.vehicles),
+            "environment": self._environment(number, part.vehicles),
             "healthcheck": _check("check_bridge"),
             **(_beside(gazebo) if gazebo else {}),
         }
 
-    def _ardurovers(self, part: FleetPart, beside: str) -> dict[str, Any]:
+    def _ardurovers(self, number: int, part: FleetPart, beside: str) -> dict[str, Any]:
         """One per external vehicle; in a profile, because any other autopilot will do as well."""
         return {
             f"ardurover_{vehicle_id}": {
                 "profiles": ["ardupilot"],
                 **self._kit("ardurover", _BRIDGE_MB),
                 "command": ["python3", "-m", f"{_INSIDE}.ardurover"],
-                "environment": self._environment((vehicle_id,)),
+                "environment": self._environment(number, (vehicle_id,)),
                 "healthcheck": _check("check_process", "ardurover"),
                 **_beside(beside),
             }
@@ -206,7 +206,7 @@ class ComposeFile:
             "labels": {RUN_LABEL: self._options.project},
         }
 
-    def _environment(self, ids: tuple[int, ...]) -> dict[str, str]:
+    def _environment(self, number: int, ids: tuple[int, ...]) -> dict[str, str]:
         return {
             "FLEET": self._source.name,
             "FLEET_DIR": str(FLEET_FOLDER),
@@ -215,7 +215,7 @@ class ComposeFile:
             "RECORD": "on" if self._options.record else "off",
             "PICO_GZ_BIND": "0.0.0.0",
             "PICO_GZ_GCS_HOST": "host.docker.internal",
-            "PICO_GZ_DASHBOARD": f"0.0.0.0:{DASHBOARD_PORT}",
+            "PICO_GZ_DASHBOARD": f"0.0.0.0:{_view_port(number)}",
             "PICO_GZ_DASHBOARD_TOKEN": _Variable("${DASHBOARD_TOKEN:-}"),
             "GZ_IP": _HOST,
         }
@@ -234,9 +234,12 @@ class ComposeFile:
         }
 
     def _published(self, number: int) -> list[str]:
-        """Each part has its own network, so only the ports outside differ."""
-        moved = _PORT_STEP * (number - 1)
-        ports = [f"{_HOST}:{DASHBOARD_PORT + moved}:{DASHBOARD_PORT}"]
+        """Each part has its own network, so only the ports outside need to differ.
+
+        The browser view has its own port inside, too: the run prints it, and cookies know it.
+        """
+        moved, view = _moved(number), _view_port(number)
+        ports = [f"{_HOST}:{view}:{view}"]
         tcp = self._fleet.port_plan().tcp_port
         if tcp:
             ports.append(f"{_HOST}:{tcp + moved}:{tcp}")
@@ -284,6 +287,15 @@ def _mounted(source: Path, target: Path) -> dict[str, Any]:
 
 def _check(module: str, *words: str) -> dict[str, Any]:
     return {"test": ["CMD", "python3", "-m", f"{_INSIDE}.{module}", *words], **_CHECK}
+
+
+def _moved(number: int) -> int:
+    """How far the ports of a part are away from those of the first one."""
+    return _PORT_STEP * (number - 1)
+
+
+def _view_port(number: int) -> int:
+    return DASHBOARD_PORT + _moved(number)
 
 
 def _published_link(link: Link, moved: int) -> list[str]:

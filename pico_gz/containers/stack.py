@@ -20,7 +20,7 @@ from pico_gz.containers.stack_settings import (
 )
 from pico_gz.errors import LaunchError, MissingProgramError, PicoGzError
 from pico_gz.port_owner import require_free
-from pico_gz.ports import DASHBOARD_PORT, PortPlan, PortRole, PortUse
+from pico_gz.ports import PortPlan, PortRole, PortUse
 
 _STATUS = ("pico-gz", "ctl", "status", "--json")
 _LOCAL_ENGINE = "unix://"
@@ -73,17 +73,16 @@ def start(
         compose.run(*words, *settings.services)
     except LaunchError as exc:
         raise _why_unwell(settings.name, engine, exc) from exc
-    return addresses(engine.containers(settings.name), settings.token)
+    return addresses(engine.containers(settings.name), settings)
 
 
-def addresses(containers: list[ContainerState], token: str) -> Addresses:
+def addresses(containers: list[ContainerState], settings: StackSettings) -> Addresses:
     """The published ports of a stack, wherever they are."""
     ports = {inside: place for state in containers for inside, place in state.ports.items()}
-    view = ports.pop(DASHBOARD_PORT, "")
-    query = f"/?token={token}" if token else "/"
+    view = ports.get(settings.view_port, "")
     return Addresses(
-        view=f"http://{view}{query}" if view else "",
-        mavlink_tcp=next(iter(ports.values()), ""),
+        view=f"http://{view}/?token={settings.token}" if view else "",
+        mavlink_tcp=ports.get(settings.mavlink_tcp, ""),
     )
 
 

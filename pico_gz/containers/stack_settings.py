@@ -97,10 +97,15 @@ class StackSettings:
         return (*GAZEBO_STACK, *(_OF_PROFILE[profile] for profile in self.profiles))
 
     @property
+    def view_port(self) -> int:
+        """The port of the browser view, inside and outside."""
+        return DASHBOARD_PORT + self.port_offset
+
+    @property
     def published(self) -> dict[str, int]:
         """The ports on this machine: what for, and which."""
         return {
-            "browser view": DASHBOARD_PORT + self.port_offset,
+            "browser view": self.view_port,
             "MAVLink TCP": self.mavlink_tcp + self.port_offset,
         }
 
@@ -125,7 +130,8 @@ class StackSettings:
             "RUNS": str(self.runs.absolute()),
             "PICO_GZ_VERSION": __version__,
             "DASHBOARD_TOKEN": self.token,
-            "DASHBOARD_PORT": str(self.published["browser view"]),
+            "DASHBOARD_PORT": str(self.view_port),
+            "DASHBOARD_INSIDE": "",
             "MAVLINK_TCP_PORT": str(self.published["MAVLink TCP"]),
             "MAVLINK_TCP_INSIDE": str(self.mavlink_tcp),
         }

@@ -22,7 +22,8 @@ class Stack:
         self.folder = Path(folder)
         self.project = f"picogz{secrets.token_hex(4)}"
         self.engine_environ = dict(engine_environ)
-        self.environ = {**self.engine_environ, **settings}
+        # Published on any port that is free, so the one inside must be said.
+        self.environ = {**self.engine_environ, "DASHBOARD_INSIDE": "8085", **settings}
         self._files = [word for file in files for word in ("-f", str(file))]
 
     def compose(self, *words, timeout_s=240, check=True):

@@ -53,7 +53,9 @@ def test_ports_are_on_loopback_and_differ(make):
     assert all(port.startswith("127.0.0.1:") for port in published)
     outside = [port.split(":")[1] for port in published]
     assert len(set(outside)) == len(outside) == 6
-    assert {port.split(":")[2] for port in published} == {"8085", "5760"}
+    assert {port.split(":")[2] for port in published} == {"8085", "8095", "8105", "5760"}
+    views = [service["environment"]["PICO_GZ_DASHBOARD"] for service in services.values()]
+    assert views == ["0.0.0.0:8085", "0.0.0.0:8095", "0.0.0.0:8105"]
 
 
 def test_parts_name_their_vehicles(make):

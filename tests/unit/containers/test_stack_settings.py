@@ -92,10 +92,12 @@ def test_a_closed_folder_is_refused(tmp_path):
 
 
 def test_addresses():
+    settings = StackSettings(port_offset=100, token="secret")
     state = ContainerState(
         id="1", service="lightweight", state="running",
-        ports={8085: "127.0.0.1:9", 5760: "127.0.0.1:8"},
+        ports={8185: "127.0.0.1:8185", 5760: "127.0.0.1:5860"},
     )  # fmt: skip
-    found = addresses([state], "secret")
-    assert found.view == "http://127.0.0.1:9/?token=secret"
-    assert found.mavlink_tcp == "127.0.0.1:8"
+    found = addresses([state], settings)
+    assert found.view == "http://127.0.0.1:8185/?token=secret"
+    assert found.mavlink_tcp == "127.0.0.1:5860"
+    assert addresses([], settings).view == ""
