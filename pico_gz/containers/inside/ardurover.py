@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pico_gz.config import FleetConfig, FleetOverrides, load_fleet
 from pico_gz.containers.inside.service import run_service
-from pico_gz.containers.inside.settings import RUNS_FOLDER, ServiceSettings
+from pico_gz.containers.inside.settings import RUNS_FOLDER, ServiceSettings, require_runs
 from pico_gz.errors import ConfigError, LaunchError, MissingProgramError
 from pico_gz.launch.guarded_process import GuardedProcess
 from pico_gz.launch.world_files import is_own_world
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stop.set())
     if shutil.which(PROGRAM) is None:
         raise MissingProgramError(f"There is no {PROGRAM} in this image.")
+    require_runs()
     settings = ServiceSettings.read(os.environ)
     fleet = load_fleet(settings.fleet_file, _overrides(settings), environ=_numeric_gcs_host())
     commands = _commands(fleet)

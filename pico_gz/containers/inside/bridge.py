@@ -11,13 +11,15 @@ from collections.abc import Sequence
 
 from pico_gz.config.overrides import ATTACH_VARIABLE
 from pico_gz.containers.inside.service import run_service
-from pico_gz.containers.inside.settings import ServiceSettings
+from pico_gz.containers.inside.settings import ServiceSettings, require_runs
 
 
 def main(arguments: Sequence[str]) -> int:
     """Become ``pico-gz run``."""
     adapter = arguments[0]
     settings = ServiceSettings.read(os.environ)
+    if settings.record:
+        require_runs()
     command = [sys.executable, "-m", "pico_gz", "run", *settings.run_arguments(adapter)]
     # Gazebo has a container of its own, so it is never the bridge's to start.
     os.environ[ATTACH_VARIABLE] = "1"

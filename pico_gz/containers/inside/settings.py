@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ RUNS_FOLDER = Path("/runs")
 AS_WRITTEN = "as_written"
 
 _ON = ("1", "true", "yes", "on")
+_OFF = ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class ServiceSettings:
         """Read ``FLEET, FLEET_DIR, ROVERS, AUTOPILOT, SEED, SPEED, GCS, RECORD, DASHBOARD``.
 
         Raises:
-            ConfigError: a number is none.
+            ConfigError: a number is none, or a switch neither on nor off.
         """
         return cls(
             fleet_file=_fleet_file(environ),
@@ -97,4 +99,22 @@ def _number(environ: Mapping[str, str], name: str) -> int | None:
 
 def _switch(environ: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = environ.get(name, "").lower()
-    return text in _ON if text else default
+    if not text:
+        return default
+    if text not in (*_ON, *_OFF):
+        raise ConfigError(f"{name}={text} is neither on nor off.")
+    return text in _ON
+
+
+def require_runs(folder: Path = RUNS_FOLDER) -> None:
+    """Find out that nothing can be written before anything else starts.
+
+    Raises:
+        ConfigError: the folder is not here, or belongs to somebody else.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"User {os.getuid()} of this container may not write to {folder}.",
+            hint="RUNS must name a folder of PICO_GZ_USER, made before the start: "
+            "mkdir runs, then RUNS=./runs PICO_GZ_USER=$(id -u):$(id -g)",
+        )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.containers.inside.settings import ServiceSettings
+from pico_gz.containers.inside.settings import ServiceSettings, require_runs
 from pico_gz.errors import ConfigError
 
 
@@ -37,3 +37,16 @@ def test_a_folder_makes_the_file_beside_others():
 def test_a_number_that_is_none():
     with pytest.raises(ConfigError, match="ROVERS=many"):
         ServiceSettings.read({"ROVERS": "many"})
+
+
+def test_a_switch_that_is_none():
+    with pytest.raises(ConfigError, match="RECORD=maybe is neither on nor off"):
+        ServiceSettings.read({"RECORD": "maybe"})
+    assert not ServiceSettings.read({"RECORD": "No"}).record
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_its_remedy(tmp_path):
+    require_runs(tmp_path)
+    with pytest.raises(ConfigError, match="may not write to") as refused:
+        require_runs(tmp_path / "nothing")
+    assert "PICO_GZ_USER" in refused.value.hint
