@@ -67,8 +67,7 @@ class Barometer(Sensor):
         temperature = _SEA_LEVEL_C - _COOLING_C_PER_M * (self._origin_alt_m + above_m)
         if self._scalar:
             return [BarometerData(pressure, temperature)]
-        pairs = zip(pressure.tolist(), temperature.tolist(), strict=True)
-        return [BarometerData(pa, celsius) for pa, celsius in pairs]
+        return list(map(BarometerData, pressure.tolist(), temperature.tolist()))
 
     def _true_pa(self, above_m: Column) -> Column:
         x = self._per_m * above_m

@@ -75,8 +75,8 @@ class Battery(Sensor):
         charge = self._charge()
         if self._scalar:
             return [BatteryData(self._voltage_v, self.current_a, charge)]
-        rows = zip(self._voltage_v.tolist(), self.current_a.tolist(), charge.tolist(), strict=True)
-        return [BatteryData(volts, amps, left) for volts, amps, left in rows]
+        columns = (self._voltage_v.tolist(), self.current_a.tolist(), charge.tolist())
+        return list(map(BatteryData, *columns))
 
     def set_parameter(self, place: int, name: str, value: float) -> None:
         """Set ``BATT_VOLTAGE`` (open circuit, 0 = by charge) or ``BATT_CAP_AH`` of one vehicle."""

@@ -60,8 +60,7 @@ class Compass(Sensor):
         z = output(z + hz + kz * current_a + white * nz)
         if self._scalar:
             return [CompassData((x, y, z))]
-        triples = zip(x.tolist(), y.tolist(), z.tolist(), strict=True)
-        return [CompassData(triple) for triple in triples]
+        return list(map(CompassData, zip(x.tolist(), y.tolist(), z.tolist(), strict=True)))
 
     def _body_field(self, m: Motion) -> tuple[Column, Column, Column]:
         north, east, down = self._field

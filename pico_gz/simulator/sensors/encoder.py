@@ -50,8 +50,7 @@ class Encoder(Sensor):
         if self._scalar:
             return [EncoderData((int(left), int(right)), self._per_turn[0])]
         lefts, rights = left.astype("i8").tolist(), right.astype("i8").tolist()
-        pairs = zip(lefts, rights, strict=True)
-        return [EncoderData(pair, ticks) for pair, ticks in zip(pairs, self._per_turn, strict=True)]
+        return list(map(EncoderData, zip(lefts, rights, strict=True), self._per_turn))
 
     def _without_missed(self, left: Column, right: Column) -> tuple[Column, Column]:
         """Drop each new tick with the set probability."""

@@ -115,10 +115,8 @@ class Imu(Sensor):
     def _sample_one(self, m: Motion) -> list[ImuData]:
         """Return a lone vehicle's sample; in one piece, because it runs every step."""
         errors = self._errors
-        fx, fy, fz = _specific_force(m)
-        wx, wy, wz = m.rate_x_radps, m.rate_y_radps, m.rate_z_radps
-        if errors.has_lever:
-            fx, fy, fz = _with_lever(m, (fx, fy, fz), errors.lever)
+        force = _specific_force(m)
+        fx, fy, fz = _with_lever(m, force, errors.lever) if errors.has_lever else force
         accel_var, gyro_var = self._variances
         if errors.shakes:
             throttle = m.throttle_abs
@@ -140,6 +138,7 @@ class Imu(Sensor):
         s = sqrt(accel_var)
         accel = _tell_three(a, fx, fy, fz, b0, b1, b2, s * n0, s * n1, s * n2)
         s = sqrt(gyro_var)
+        wx, wy, wz = m.rate_x_radps, m.rate_y_radps, m.rate_z_radps
         gyro = _tell_three(b, wx, wy, wz, b3, b4, b5, s * n3, s * n4, s * n5)
         return [ImuData(accel, gyro, self._celsius[0])]
 
@@ -171,8 +170,8 @@ class Imu(Sensor):
             values = stepped if errors.all_stepped else np.where(errors.stepped, stepped, values)
         values += 0.0
         (ax, ay, az), (gx, gy, gz) = values.tolist()
-        rows = zip(zip(ax, ay, az), zip(gx, gy, gz), self._celsius)  # noqa: B905
-        return [ImuData(accel, gyro, celsius) for accel, gyro, celsius in rows]
+        accels, gyros = zip(ax, ay, az, strict=True), zip(gx, gy, gz, strict=True)
+        return list(map(ImuData, accels, gyros, self._celsius))
 
     def _shake_group(self, m: Motion) -> None:
         """Add the drive's vibration: parabolic arcs close to a sine, and white noise.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from math import isfinite
 from typing import Any
 
@@ -29,6 +30,7 @@ from pico_gz.simulator.sensors.sim_parameters import (
     find_parameter,
 )
 
+_NOTHING = repeat(None)  # a sensor without new samples, for any number of vehicles
 _FIELDS = ("imu", "gps", "compass", "barometer", "rangefinders", "encoders", "battery")
 
 
@@ -82,7 +84,6 @@ class SensorSuite:
         self._failures = [VehicleFailures(seed, vehicle_id) for vehicle_id in self._ids]
         self._parameters = [SampleParameters() for _ in self._ids]
         self._disturbed: tuple[int, ...] = ()
-        self._nothing: list[None] = [None] * len(self._ids)
         self._alone = len(self._ids) == 1
         self._last_us = -1
 
@@ -119,15 +120,16 @@ class SensorSuite:
         if self._alone and not self._disturbed:
             return [
                 SensorData(
-                    timestamp_us=now_us,
-                    vehicle_id=self._ids[0],
-                    imu=imu[0] if imu else None,
-                    gps=gps[0] if gps else None,
-                    compass=compass[0] if compass else None,
-                    barometer=barometer[0] if barometer else None,
-                    rangefinders=ranges[0] if ranges else None,
-                    encoders=encoders[0] if encoders else None,
-                    battery=battery[0] if battery else None,
+                    now_us,
+                    self._ids[0],
+                    imu[0] if imu else None,
+                    gps[0] if gps else None,
+                    compass[0] if compass else None,
+                    barometer[0] if barometer else None,
+                    ranges[0] if ranges else None,
+                    None,
+                    encoders[0] if encoders else None,
+                    battery[0] if battery else None,
                 )
             ]
         return self._pack(now_us, (imu, gps, compass, barometer, ranges, encoders, battery))
@@ -235,29 +237,32 @@ class SensorSuite:
         """Make one message per vehicle of one list per sensor."""
         if self._disturbed:
             columns = self._disturb(now_us, columns)
-        nothing = self._nothing
-        filled = (column if column is not None else nothing for column in columns)
-        rows = zip(self._ids, *filled, strict=True)
-        return [
-            SensorData(
-                timestamp_us=now_us,
-                vehicle_id=vehicle_id,
-                imu=imu,
-                gps=gps,
-                compass=compass,
-                barometer=barometer,
-                rangefinders=ranges,
-                encoders=encoders,
-                battery=battery,
-            )
-            for vehicle_id, imu, gps, compass, barometer, ranges, encoders, battery in rows
+        filled: list[Iterable[Any]] = [
+            column if column is not None else _NOTHING for column in columns
         ]
+        imu, gps, compass, barometer, ranges, encoders, battery = filled
+        # ``map`` makes a fleet's records without a Python frame per vehicle.
+        return list(
+            map(
+                SensorData,
+                repeat(now_us),
+                self._ids,
+                imu,
+                gps,
+                compass,
+                barometer,
+                ranges,
+                _NOTHING,
+                encoders,
+                battery,
+            )
+        )
 
     def _disturb(
         self, now_us: int, columns: tuple[Sequence[Any] | None, ...]
     ) -> tuple[Sequence[Any] | None, ...]:
         """Let parameters, then failures, change the samples of the vehicles concerned."""
-        lists = [list(c) if c is not None else list(self._nothing) for c in columns]
+        lists = [list(c) if c is not None else [None] * len(self._ids) for c in columns]
         for place in self._disturbed:
             samples = {field: c[place] for field, c in zip(_FIELDS, lists, strict=True)}
             self._parameters[place].apply(now_us, samples)
