@@ -17,7 +17,7 @@ from pico_gz.gazebo_install import (
     find_gazebo,
     knows_time_sync,
 )
-from pico_gz.launch.gz_bindings import APT_PACKAGE, MODULE, find_bindings
+from pico_gz.gz_bindings import APT_PACKAGE, MODULE, find_bindings
 
 HARMONIC = 8
 GET_GAZEBO = (

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.errors import LaunchError, MissingProgramError
+from pico_gz.gz_bindings import APT_PACKAGE, MODULE, find_bindings
 from pico_gz.launch import gz_worker
-from pico_gz.launch.gz_bindings import APT_PACKAGE, MODULE, find_bindings
 
 _START_S = 20.0
 _END_S = 2.0

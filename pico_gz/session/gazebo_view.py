@@ -6,7 +6,7 @@ import dataclasses
 
 from pico_gz.config import FleetConfig
 from pico_gz.errors import MissingProgramError
-from pico_gz.launch.gz_bindings import APT_PACKAGE, find_bindings
+from pico_gz.gz_bindings import APT_PACKAGE, find_bindings
 from pico_gz.launch.gz_control import GzControl
 from pico_gz.launch.gz_viewer import GazeboViewer
 from pico_gz.session.gazebo_start import GazeboStarter

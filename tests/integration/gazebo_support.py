@@ -6,7 +6,7 @@ import pytest
 
 from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.gazebo_install import find_gazebo
-from pico_gz.launch.gz_bindings import MODULE, find_bindings
+from pico_gz.gz_bindings import MODULE, find_bindings
 from pico_gz.testing.port_lease import PortLeases
 
 LEASES = PortLeases()

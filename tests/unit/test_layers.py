@@ -20,6 +20,7 @@ LAYERS = [
         "state",
         "resources",
         "gazebo_install",
+        "gz_bindings",
         "calm_log",
     },
     {"messages"},

@@ -7,9 +7,12 @@ Files of this kit are held against the table of what it writes. About other peop
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
-from typing import Any
 
+from pico_gz.gz_bindings import SDF_MODULE, find_bindings
+from pico_gz.lint import strict_reader
 from pico_gz.lint.document import blank_out
 from pico_gz.lint.finding import Finding, Severity
 from pico_gz.lint.trap import Trap
@@ -24,6 +27,7 @@ UNKNOWN_ELEMENT = Trap(
 )
 # "Error Code 11: [/sdf/world:/path/file.sdf:L4]: Msg: what it is."
 _REPORT = re.compile(r"(?::L(?P<line>\d+)\])?: Msg: (?P<message>XML (?:Element|Attribute).*?\.)")
+_READER_S = 20.0
 # Not in the specification, but Gazebo's sensors know it.
 _READ_ALL_THE_SAME = ("gz_frame_id", "ignition_frame_id")
 
@@ -39,27 +43,29 @@ def check_own(text: str) -> Iterator[Finding]:
 
 def check_strictly(text: str) -> Iterator[Finding]:
     """Ask sdformat14, if it is here; each kind of mistake is told once."""
-    sdformat = _sdformat()
-    if sdformat is None:
-        return
-    config = sdformat.ParserConfig()
-    config.set_unrecognized_elements_policy(sdformat.EnforcementPolicy.ERR)
-    config.set_warnings_policy(sdformat.EnforcementPolicy.ERR)
-    try:
-        # What is included is checked where it is; looking for it would only make noise.
-        sdformat.Root().load_sdf_string(blank_out(text, "<include>", "</include>"), config)
-    except sdformat.SDFErrorsException as error:
-        told: set[str] = set()
-        for report in _REPORT.finditer(str(error)):
-            message = report["message"]
-            if message not in told and not any(name in message for name in _READ_ALL_THE_SAME):
-                told.add(message)
-                yield UNKNOWN_ELEMENT.at(int(report["line"] or 1), message)
+    # What is included is checked where it is; looking for it would only make noise.
+    told: set[str] = set()
+    for report in _REPORT.finditer(strict_report(blank_out(text, "<include>", "</include>"))):
+        message = report["message"]
+        if message not in told and not any(name in message for name in _READ_ALL_THE_SAME):
+            told.add(message)
+            yield UNKNOWN_ELEMENT.at(int(report["line"] or 1), message)
 
 
-def _sdformat() -> Any:
+def strict_report(text: str) -> str:
+    """What sdformat14 says of a file; empty when it has no complaint, or is not here."""
+    python = find_bindings(SDF_MODULE)
+    if not python or python == sys.executable:
+        return strict_reader.report(text) if python else ""
     try:
-        import sdformat14
-    except ImportError:
-        return None
-    return sdformat14
+        done = subprocess.run(
+            [python, strict_reader.__file__],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=_READER_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

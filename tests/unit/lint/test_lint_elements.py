@@ -1,11 +1,13 @@
 """Elements that SDF does not have: by the kit's table, and by sdformat14 where it is."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from pico_gz.lint import Severity, lint_file, lint_text
+from pico_gz.lint import Severity, lint_file, lint_text, strict_reader
+from pico_gz.lint.rules import elements
 from pico_gz.lint.rules.elements import check_strictly
 from pico_gz.worldgen.stamp import stamped
 
@@ -54,6 +56,7 @@ def sdformat(monkeypatch):
         SDFErrorsException=FakeSdfErrors,
     )
     monkeypatch.setitem(sys.modules, "sdformat14", fake)
+    monkeypatch.setattr(elements, "find_bindings", lambda module: sys.executable)
     return seen
 
 
@@ -82,5 +85,24 @@ def test_sdformat_does_not_look_for_includes(sdformat):
 
 
 def test_without_sdformat_there_is_nothing_to_say(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sdformat14", None)
+    monkeypatch.setattr(elements, "find_bindings", lambda module: "")
     assert list(check_strictly(BODY)) == []
+
+
+def test_another_python_may_have_sdformat(monkeypatch):
+    """The library of the system's Python is asked in a process of that Python."""
+
+    def run(command, **options):
+        assert command == ["/usr/bin/python3", strict_reader.__file__]
+        assert options["input"] == BODY
+        return SimpleNamespace(stdout=report("grvity", 4))
+
+    monkeypatch.setattr(elements, "find_bindings", lambda module: "/usr/bin/python3")
+    monkeypatch.setattr(elements.subprocess, "run", run)
+    (finding,) = check_strictly(BODY)
+    assert finding.line == 4
+
+
+def test_the_reader_needs_nothing_of_the_kit():
+    source = Path(strict_reader.__file__).read_text()
+    assert "pico_gz" not in source

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pico_gz.launch import gz_bindings
+from pico_gz import gz_bindings
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def machine(monkeypatch):
                 raise system
             return subprocess.CompletedProcess(command, 0 if system else 1)
 
-        monkeypatch.setattr(gz_bindings, "_have_them", lambda: here)
+        monkeypatch.setattr(gz_bindings, "_have_them", lambda module: here)
         monkeypatch.setattr(gz_bindings.shutil, "which", lambda name, path: "/usr/bin/python3")
         monkeypatch.setattr(gz_bindings.subprocess, "run", run)
 
@@ -47,4 +47,4 @@ def test_a_foreign_package_named_gz_is_not_them(monkeypatch):
     import types
 
     monkeypatch.setitem(sys.modules, "gz", types.ModuleType("gz"))
-    assert not gz_bindings._have_them()
+    assert not gz_bindings._have_them("gz.transport13")
