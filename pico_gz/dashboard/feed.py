@@ -21,6 +21,8 @@ from pico_gz.dashboard.source import ViewSource
 
 SEND_LIMIT_S = 30.0
 MAX_REQUESTS_UNDER_WAY = 8
+# Who asks without reading the answers is not listened to until they are gone.
+MAX_ANSWERS_WAITING = 64
 # The rover that is looked at closely is told about every second beat.
 FOCUS_EVERY = 2
 
@@ -118,6 +120,8 @@ class ClientFeed:
 
     async def _receive(self) -> None:
         while True:
+            while len(self._answers) >= MAX_ANSWERS_WAITING:
+                await self._pulse.wait()
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
+from pico_gz.dashboard.feed import SEND_LIMIT_S
 from pico_gz.errors import PortClashError
 
 MAX_MESSAGE_BYTES = 65_536
@@ -89,6 +90,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _cut_off_stuck(listener)
         listener.bind((host, port))
         listener.listen(64)
     except OSError as exc:
@@ -99,6 +101,17 @@ def _listen(host: str, port: int) -> socket.socket:
             hint="--dashboard-bind HOST:PORT takes another, --port-offset auto moves all ports.",
         ) from exc
     return listener
+
+
+def _cut_off_stuck(listener: socket.socket) -> None:
+    """Let the kernel end connections whose other end takes nothing any more.
+
+    The server itself would go on waiting to bring the last bytes to whoever does not read them.
+    Accepted connections inherit the option; it exists on Linux only.
+    """
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, option, int(SEND_LIMIT_S * 1000))
 
 
 def _is_any(host: str) -> bool:

@@ -4,9 +4,11 @@ import contextlib
 import json
 import socket
 import struct
+import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ from view_run import make_fleet, viewed_run
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from pico_gz.dashboard import server as view_server
 from pico_gz.dashboard.app import STATIC, open_dashboard
 from pico_gz.errors import PortClashError
 from pico_gz.session.options import RunOptions
@@ -166,26 +169,89 @@ def test_a_focused_rover_is_told_closely(run):
         wait_for(lambda: "yaw_deg" in hear(websocket, "focus"))
 
 
-def test_a_stuck_browser_delays_nobody(run):
-    """It reads nothing, its buffers fill, and the run and other browsers go on."""
-    stuck = [_open_and_freeze(run) for _ in range(5)]
-    try:
-        with watching(run) as websocket:
+def test_stuck_browsers_hold_nobody_and_are_cut_off(monkeypatch):
+    """They read nothing, their buffers fill; the run and other browsers go on, then they go."""
+    monkeypatch.setattr("pico_gz.dashboard.server.SEND_LIMIT_S", 1.0)
+    monkeypatch.setattr("pico_gz.dashboard.feed.SEND_LIMIT_S", 1.0)
+    monkeypatch.setattr("pico_gz.dashboard.server._listen", _listen_with_small_buffers)
+    with viewed_run(30) as run, contextlib.ExitStack() as stuck:
+        clients = [stuck.enter_context(_open_and_freeze(run)) for _ in range(3)]
+        with watching(run, max_queue=None) as websocket:  # it reads on while this thread waits
+            wait_for(lambda: any(map(is_full, clients)))
             before = run.bridge.stats.steps
-            started_s = time.monotonic()
-            for _ in range(40):
+            for _ in range(5):
                 hear(websocket, "frame")
-            elapsed_s = time.monotonic() - started_s
-            assert run.bridge.stats.steps - before > 0.5 * 100 * elapsed_s
-    finally:
-        for client in stuck:
-            client.close()
+            wait_for(lambda: run.bridge.stats.steps >= before + 20)
+            wait_for(lambda: watchers(run) == 1, 60.0)
+            wait_for(lambda: not any(map(has_other_end, clients)), 60.0)
+            assert hear(websocket, "frame")
+
+
+def test_a_view_that_hangs_holds_no_step(monkeypatch):
+    held, hangs = threading.Event(), threading.Event()
+
+    def hang(self):
+        hangs.set()
+        held.wait(LIMIT_S)
+
+    with viewed_run(2) as run, watching(run) as websocket:
+        hear(websocket, "frame")
+        monkeypatch.setattr("pico_gz.dashboard.live.LiveSource._refresh_frame", hang)
+        try:
+            assert hangs.wait(LIMIT_S)
+            before = run.bridge.stats.steps
+            wait_for(lambda: run.bridge.stats.steps >= before + 50)
+        finally:
+            held.set()
+
+
+def test_who_asks_without_listening_is_answered_when_it_listens(run):
+    with watching(run) as websocket:
+        for number in range(300):
+            websocket.send(json.dumps({"n": 1000 + number, "command": "nothing of the kind"}))
+        answered = {hear(websocket, "answer")["n"] for _ in range(300)}
+        assert answered == set(range(1000, 1300))
+
+
+def watchers(run):
+    lines = get(run.url + "metrics")[2].splitlines()
+    (count,) = (line.split()[1] for line in lines if line.startswith("pico_gz_view_clients "))
+    return int(count)
+
+
+def _listen_with_small_buffers(host, port, listen=view_server._listen):
+    listener = listen(host, port)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    return listener
+
+
+def is_full(client):
+    """Whether what was sent to it waits in the server's kernel."""
+    line = other_end(client)
+    return bool(line) and int(line[4].partition(":")[0], 16) > 0
+
+
+def has_other_end(client):
+    line = other_end(client)
+    return bool(line) and line[3] == "01"  # established
+
+
+def other_end(client):
+    """The server's end of a connection in /proc/net/tcp, as words."""
+    ports = [f":{address[1]:04X}" for address in (client.getpeername(), client.getsockname())]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[1].endswith(ports[0]) and words[2].endswith(ports[1]):
+            return words
+    return None
 
 
 def _open_and_freeze(run):
     host, port = run.url.removeprefix("http://").rstrip("/").split(":")
-    client = socket.create_connection((host, int(port)), timeout=LIMIT_S)
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client = socket.socket()
+    client.settimeout(LIMIT_S)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    client.connect((host, int(port)))
     client.sendall(
         f"GET /ws HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
