@@ -136,11 +136,20 @@ def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Address
     print(f"{settings.name}: {', '.join(settings.services)} up and healthy.")
     if found.view:
         print(f"Browser view:    {found.view}")
-    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'} by itself,")
-    print(f"                 or connects to TCP {found.mavlink_tcp}")
+    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'} by itself")
+    if found.mavlink_tcp:
+        print(f"                 or connects to TCP {found.mavlink_tcp}")
+    if _waits_for_others(settings, fleet):
+        print("Autopilots:      external ones must be in the same network: --profile ardupilot")
     if settings.record:
         print(f"Recordings:      {settings.runs.absolute()}")
     print(f"Then: pico-gz status|logs -f|down{_named(settings.name)}")
+
+
+def _waits_for_others(settings: StackSettings, fleet: FleetConfig) -> bool:
+    """The simulator's wire is not published, so nobody outside can drive."""
+    external = any(plan.config.autopilot == "external" for plan in fleet.vehicles)
+    return external and "ardupilot" not in settings.profiles
 
 
 def _named(name: str) -> str:

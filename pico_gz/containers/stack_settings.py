@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pico_gz import __version__
 from pico_gz.errors import ConfigError
-from pico_gz.ports import DASHBOARD_PORT, MAVLINK_TCP
+from pico_gz.ports import DASHBOARD_PORT, MAVLINK_TCP, MAX_PORT
 
 IMAGE_USER = 10001
 IMAGE_OWNER = f"{IMAGE_USER}:{IMAGE_USER}"
@@ -62,7 +62,7 @@ class StackSettings:
         seed: instead of the file's.
         speed: instead of the file's.
         gcs: ``shared`` or ``per_vehicle``.
-        mavlink_tcp: the fleet's own MAVLink TCP port, inside.
+        mavlink_tcp: the fleet's own MAVLink TCP port, inside; 0 is none.
         runs: folder for recordings and files of the run.
         record: keep a recording.
         port_offset: of the ports on this machine.
@@ -88,6 +88,12 @@ class StackSettings:
         check_name(self.name)
         if self.lightweight and self.profiles:
             raise ConfigError("Profiles belong to Gazebo; --lightweight has none.")
+        for purpose, port in self.published.items():
+            if not 1 <= port <= MAX_PORT:
+                raise ConfigError(
+                    f"--port-offset {self.port_offset} moves the {purpose} to {port}.",
+                    hint=f"Ports are 1..{MAX_PORT}; 'auto' finds free ones.",
+                )
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -102,11 +108,16 @@ class StackSettings:
         return DASHBOARD_PORT + self.port_offset
 
     @property
+    def published_tcp(self) -> int:
+        """The port inside that is published; the Compose file cannot leave one out."""
+        return self.mavlink_tcp or MAVLINK_TCP
+
+    @property
     def published(self) -> dict[str, int]:
         """The ports on this machine: what for, and which."""
         return {
             "browser view": self.view_port,
-            "MAVLink TCP": self.mavlink_tcp + self.port_offset,
+            "MAVLink TCP": self.published_tcp + self.port_offset,
         }
 
     def images(self, environ: Mapping[str, str]) -> list[str]:
@@ -133,7 +144,7 @@ class StackSettings:
             "DASHBOARD_PORT": str(self.view_port),
             "DASHBOARD_INSIDE": "",
             "MAVLINK_TCP_PORT": str(self.published["MAVLink TCP"]),
-            "MAVLINK_TCP_INSIDE": str(self.mavlink_tcp),
+            "MAVLINK_TCP_INSIDE": str(self.published_tcp),
         }
 
     def _fleet(self) -> dict[str, str]:

@@ -29,6 +29,13 @@ def test_variables_of_the_compose_file():
     assert "SEED" not in variables
 
 
+def test_a_fleet_without_tcp_still_has_a_valid_compose_file():
+    settings = StackSettings(mavlink_tcp=0)
+    assert settings.variables()["MAVLINK_TCP_INSIDE"] == "5760"
+    state = ContainerState(id="1", service="a", state="running", ports={5760: "127.0.0.1:5760"})
+    assert addresses([state], settings).mavlink_tcp == ""
+
+
 def test_every_run_has_a_token_of_its_own():
     tokens = {StackSettings().token for _ in range(5)}
     assert len(tokens) == 5
@@ -39,6 +46,12 @@ def test_every_run_has_a_token_of_its_own():
 def test_names_that_compose_would_refuse(name):
     with pytest.raises(ConfigError):
         StackSettings(name=name)
+
+
+@pytest.mark.parametrize("offset", [70_000, -9_000])
+def test_offsets_that_leave_the_ports(offset):
+    with pytest.raises(ConfigError, match="moves the browser view"):
+        StackSettings(port_offset=offset)
 
 
 def test_profiles_need_gazebo():
