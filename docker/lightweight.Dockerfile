@@ -24,7 +24,7 @@ RUN /opt/pico-gz/bin/pip install --no-deps /source \
     && /opt/pico-gz/bin/pip uninstall --yes setuptools pip
 
 FROM ${BASE_IMAGE} AS lightweight
-ARG VERSION=unknown
+ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="pico-gz" \
       org.opencontainers.image.description="Rover autopilots against simulated worlds" \
       org.opencontainers.image.licenses="Apache-2.0" \

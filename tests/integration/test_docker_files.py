@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pico_gz import __version__
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
 WORKFLOWS = [
@@ -45,6 +47,16 @@ def test_dockerfiles_build_with_every_builder_and_pin_no_digest(path):
     stages = set(re.findall(r" AS (\S+)$", text, re.M))
     assert bases - stages == {"${BASE_IMAGE}"}
     assert not re.search(r"amd64|x86_64", text)
+
+
+def test_labels_say_the_version_without_being_told():
+    found = [
+        word
+        for path in (*DOCKERFILES, ROOT / "compose.yaml")
+        for word in re.findall(r"(?:ARG VERSION=|PICO_GZ_VERSION:-)([^}\s]+)", path.read_text())
+    ]
+    assert len(found) >= 4
+    assert set(found) == {__version__}
 
 
 def test_the_last_word_on_the_user_is_not_root():
