@@ -11,7 +11,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.ports import Link, is_loopback
 
 GAZEBO, LIGHTWEIGHT, AUTO = "gazebo", "lightweight", "auto"
-# One world of this many rovers still runs in about real time on two processors.
+# A cautious guess of what one world carries in about real time on two processors.
 ROVERS_PER_WORLD = 20
 ROVERS_PER_BRIDGE = 255
 
