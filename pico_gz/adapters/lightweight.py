@@ -214,10 +214,9 @@ class LightweightAdapter(SimulatorAdapter):
         command, skid = self._engine.command, self._skid
         for vehicle_id, wanted in commands.items():
             rows = wanted.motors if vehicle_id in skid else wanted.motors[:1] + wanted.servos[:1]
-            if len(rows) == 2:
-                command(vehicle_id, rows[0], rows[1])
-            else:
-                command(vehicle_id, *self._completed(vehicle_id, wanted))
+            if len(rows) != 2:
+                rows = self._completed(vehicle_id, wanted)
+            command(vehicle_id, *rows)
 
     def _completed(self, vehicle_id: int, wanted: ActuatorCommands) -> tuple[float, float]:
         """What is not said is neutral."""
@@ -227,6 +226,6 @@ class LightweightAdapter(SimulatorAdapter):
 
     def _step(self, dt_us: int) -> Mapping[int, SensorData]:
         self._fresh_truth = False
-        records = {record.vehicle_id: record for record in self._engine.step(dt_us)}
+        records = self._engine.step(dt_us)
         self._time_us = self._engine.time_us
-        return records
+        return dict(zip(self._vehicles, records, strict=True))  # both in id order

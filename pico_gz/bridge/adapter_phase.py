@@ -56,10 +56,10 @@ class AdapterPhase:
                 slot.stepper.begin(dt_us)
                 active.append(slot)
         finished = self._poll(active, 0.0 if len(active) > 1 else 0.05, now_us)
-        if len(finished) < len(active):
+        if len(finished) < len(self.slots):
             finished += self._wait_for(self._late(active, finished), dt_us, now_us)
-        if not finished and not self._may_end_waiting():
-            finished = self._wait_for_stalled(dt_us, now_us)
+            if not finished and not self._may_end_waiting():
+                finished = self._wait_for_stalled(dt_us, now_us)
         self._keep_time(finished, now_us + dt_us)
         if self._raised:
             self.require_any()
@@ -139,11 +139,12 @@ class AdapterPhase:
 
     def _keep_time(self, finished: list[AdapterSlot], time_us: int) -> None:
         """Whoever missed steps of the fleet is at the fleet's time when it moves again."""
-        for slot in self.slots.values():
-            if slot not in finished:
-                slot.missed = slot.missed or bool(finished)
-            elif slot.missed:
+        for slot in finished:
+            if slot.missed:
                 slot.set_time(time_us)
+        if 0 < len(finished) < len(self.slots):
+            for slot in self.slots.values():
+                slot.missed = slot.missed or slot not in finished
 
     def _give_up(self, slots: list[AdapterSlot], dt_us: int, now_us: int) -> None:
         policy = self._control.rules.policy

@@ -104,9 +104,11 @@ class AdapterSlot:
         return self._in_fleet_time(self.adapter.receive_truth())
 
     def _in_fleet_time(self, messages: Mapping[int, Message]) -> Mapping[int, Message]:
-        offset_us = self.offset_us or 0
-        if not offset_us and not self._leaving:
-            return messages
+        offset_us = self.offset_us
+        if not offset_us:
+            if not self._leaving:
+                return messages
+            offset_us = 0
         return {
             i: msgspec.structs.replace(message, timestamp_us=message.timestamp_us + offset_us)
             for i, message in messages.items()

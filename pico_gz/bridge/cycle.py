@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 
 import msgspec
 
 from pico_gz.bridge.adapter_phase import AdapterPhase
-from pico_gz.bridge.adapter_slot import AdapterSlot
 from pico_gz.bridge.fleet import Fleet
 from pico_gz.bridge.hooks import HookList
 from pico_gz.bridge.pilot_phase import PilotPhase
 from pico_gz.bridge.stats import RunStats
 from pico_gz.bridge.view import BridgeState, FleetView
 from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
+
+_TIME_OF = attrgetter("timestamp_us")
 
 
 class StepCycle:
@@ -68,18 +70,19 @@ class StepCycle:
             move_adapters: False while they move themselves, free-running.
             flat_out: the next step follows at once, so external autopilots may begin it.
         """
-        self.started_s = self._clock()
+        clock = self._clock
+        self.started_s = clock()
         self.before_step(self.time_us)
         commands = self._run_pilots(lockstep, free_running=not move_adapters)
         if not move_adapters or self._adapters.advance(step_us, self.time_us):
             self.time_us += step_us
             self.stats.sim_us += step_us
             self._finish(commands, state)
-            handed_s = self._clock()
             if flat_out and self._pilots.needs_truth:
+                handed_s = clock()
                 self._pilots.hand_over_early(self.records, self.view.truth, self.time_us)
                 self.after_step(self.view)
-                self._head_start_s = self._clock() - handed_s
+                self._head_start_s = clock() - handed_s
             else:
                 self.after_step(self.view)
         self.started_s = 0.0
@@ -93,23 +96,24 @@ class StepCycle:
         self._publish({}, self._truth(), state)
 
     def _finish(self, commands: Mapping[int, ActuatorCommands], state: BridgeState) -> None:
+        slots = self._adapters.slots
         records: dict[int, SensorData] = {}
-        for slot in self._working():
-            records.update(slot.records())
-        if len(self._adapters.slots) > 1:
+        for slot in slots.values():
+            if not slot.failed:
+                records.update(slot.records())
+        if len(slots) > 1:
             records = dict(sorted(records.items()))
         self._count_step(records)
         self.records = records
         self._publish(commands, self._truth(), state)
 
     def _truth(self) -> dict[int, VehicleTruth]:
+        slots = self._adapters.slots
         truth: dict[int, VehicleTruth] = {}
-        for slot in self._working():
-            truth.update(slot.truth())
-        return dict(sorted(truth.items())) if len(self._adapters.slots) > 1 else truth
-
-    def _working(self) -> list[AdapterSlot]:
-        return [slot for slot in self._adapters.slots.values() if not slot.failed]
+        for slot in slots.values():
+            if not slot.failed:
+                truth.update(slot.truth())
+        return dict(sorted(truth.items())) if len(slots) > 1 else truth
 
     def _publish(
         self,
@@ -117,13 +121,14 @@ class StepCycle:
         truth: Mapping[int, VehicleTruth],
         state: BridgeState,
     ) -> None:
+        read_only = MappingProxyType
         self.view = FleetView(
             time_us=self.time_us,
             step=self.stats.steps,
             state=state,
-            truth=MappingProxyType(truth),
-            sensors=MappingProxyType(self.records),
-            commands=MappingProxyType(commands),
+            truth=read_only(truth),
+            sensors=read_only(self.records),
+            commands=read_only(commands),
         )
 
     def publish_state(self, state: BridgeState) -> None:
@@ -131,19 +136,27 @@ class StepCycle:
         self.view = msgspec.structs.replace(self.view, state=state)
 
     def _run_pilots(self, lockstep: bool, *, free_running: bool) -> dict[int, ActuatorCommands]:
-        started_s = self._clock()
-        commands = self._pilots.run(self.records, self.view.truth, self.time_us, wait=lockstep)
-        self._adapters.send(commands, self.time_us, free_running=free_running)
-        self.stats.latency.add(self._clock() - started_s + self._head_start_s)
+        clock, now_us = self._clock, self.time_us
+        started_s = clock()
+        commands = self._pilots.run(self.records, self.view.truth, now_us, wait=lockstep)
+        self._adapters.send(commands, now_us, free_running=free_running)
+        self.stats.latency.add(clock() - started_s + self._head_start_s)
         self._head_start_s = 0.0
         return commands
 
     def _count_step(self, records: Mapping[int, SensorData]) -> None:
-        previous = self.records
         self.stats.steps += 1
-        fresh = len(records) >= len(self._fleet) and all(
-            i not in previous or record.timestamp_us > previous[i].timestamp_us
-            for i, record in records.items()
-        )
-        if not fresh:
+        if len(records) < len(self._fleet) or not _all_newer(records, self.records):
             self.stats.lost_steps += 1
+
+
+def _all_newer(records: Mapping[int, SensorData], before: Mapping[int, SensorData]) -> bool:
+    """Whether every vehicle's record is newer than the one it had before, if any."""
+    newest_us = max(map(_TIME_OF, before.values()), default=-1)
+    # Mostly all are newer than all, which is found without a look at each vehicle.
+    if min(map(_TIME_OF, records.values()), default=0) > newest_us:
+        return True
+    return all(
+        i not in before or record.timestamp_us > before[i].timestamp_us
+        for i, record in records.items()
+    )

@@ -71,12 +71,12 @@ class InProcessPilots:
         assert platform is not None
         platform.inject_sensors(record)
         autopilot = vehicle.autopilot
-        if autopilot is not None and not vehicle.failed and now_us >= vehicle.next_tick_us:
+        if vehicle.failed:
+            return vehicle.neutral(now_us)
+        if autopilot is not None and now_us >= vehicle.next_tick_us:
             vehicle.next_tick_us = _next_tick_us(vehicle.next_tick_us, autopilot.period_us, now_us)
             autopilot.tick(now_us)
             vehicle.failures = 0
-        if vehicle.failed:
-            return vehicle.neutral(now_us)
         return platform.collect_actuator_commands()
 
     def _after_failure(

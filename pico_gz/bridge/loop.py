@@ -119,15 +119,16 @@ class RunLoop:
 
     def step_once(self, *, move_adapters: bool | None = None, more_follow: bool = False) -> None:
         """Do one step now, whatever the pace; ``more_follow`` lets external pilots go ahead."""
+        cycle, mode = self._cycle, self.mode
         started_s = self._clock()
-        self._cycle.run(
-            self.mode.step_size_us,
+        cycle.run(
+            mode.step_size_us,
             self.state,
-            lockstep=not isinstance(self.mode, FreeRunning),
+            lockstep=not isinstance(mode, FreeRunning),
             move_adapters=not self._free if move_adapters is None else move_adapters,
-            flat_out=more_follow and isinstance(self.mode, Lockstep),
+            flat_out=more_follow and isinstance(mode, Lockstep),
         )
-        self._cycle.stats.wall_s += self._clock() - started_s
+        cycle.stats.wall_s += self._clock() - started_s
         if self._free:
             self._free.look(self._warn_s)
             self._adapters.require_any()

@@ -59,13 +59,22 @@ class PilotPhase:
         answers: dict[int, ActuatorCommands] = {}
         for group in self.groups:
             answers.update(self._collect(group, now_us, wait=wait))
-        return {v.config.id: self._settle(v, answers, now_us) for v in self._fleet}
+        commands = {}
+        for vehicle in self._fleet:
+            vehicle_id = vehicle.config.id
+            command = answers.get(vehicle_id)
+            if command is None or vehicle.stalled:
+                command = self._settle(vehicle, command, now_us)
+            else:
+                vehicle.last_command = command
+            commands[vehicle_id] = command
+        return commands
 
     def _collect(
         self, group: PilotGroup, now_us: int, *, wait: bool
     ) -> Mapping[int, ActuatorCommands]:
-        missing = self._waited_for(group)
-        if not missing or not wait:
+        missing = self._waited_for(group) if wait else []
+        if not missing:
             return group.collect(0.0, ())
         control = self._control
         waiting = Waiting(control.rules, control.now_s())
@@ -81,17 +90,19 @@ class PilotPhase:
         return answers
 
     def _waited_for(self, group: PilotGroup) -> list[int]:
+        unanswered = group.unanswered()
+        if not unanswered:
+            return []
         fleet = self._fleet
-        return [i for i in group.unanswered() if i in fleet and not fleet.get(i).stalled]
+        return [i for i in unanswered if i in fleet and not fleet.get(i).stalled]
 
     def _settle(
-        self, vehicle: VehicleInstance, answers: Mapping[int, ActuatorCommands], now_us: int
+        self, vehicle: VehicleInstance, command: ActuatorCommands | None, now_us: int
     ) -> ActuatorCommands:
-        command = answers.get(vehicle.config.id)
+        """What a vehicle does that is back, or has not answered."""
         if command is not None:
-            if vehicle.stalled:
-                vehicle.stalled = False
-                self._tell("rejoin", f"{vehicle.config.label} answers again.", vehicle.id, now_us)
+            vehicle.stalled = False
+            self._tell("rejoin", f"{vehicle.config.label} answers again.", vehicle.id, now_us)
             vehicle.last_command = command
             return command
         hold = not vehicle.stalled or self._control.rules.policy is StallPolicy.HOLD

@@ -77,30 +77,29 @@ class FleetEngine:
         groups = self._groups
         groups.refresh()
         wind = None if self._wind.calm else self._wind.at(self.time_us)
-        self._fail_actuators(dt_us)
+        if self._failing:
+            self._fail_actuators(dt_us)
         for unit in groups.units:
-            unit.lane.battery_ratio = unit.sensors.battery_ratio
-            unit.lane.advance(dt_us, wind)
-        self.time_us += dt_us
-        self._check_contacts()
+            lane = unit.lane
+            lane.battery_ratio = unit.sensors.battery_ratio
+            lane.advance(dt_us, wind)
+        self.time_us = now_us = self.time_us + dt_us
+        if self._contacts is not None:
+            self._check_contacts(self._contacts)
         for unit in groups.units:
             unit.lane.observe(dt_us, wind)
         if groups.sees_vehicles:
             self._scene.place(groups.discs())
-        records = [
-            record
-            for unit in groups.units
-            for record in unit.sensors.sample(self.time_us, dt_us, unit.lane.motion)
-        ]
+        records: list[SensorData] = []
+        for unit in groups.units:
+            records += unit.sensors.sample(now_us, dt_us, unit.lane.motion)
         return records if groups.in_order else [records[place] for place in groups.order]
 
-    def _check_contacts(self) -> None:
-        if self._contacts is None:
-            return
+    def _check_contacts(self, contacts: ContactChecker) -> None:
         if self._watched != self._groups.generation:
             self._watched = self._groups.generation
-            self._contacts.watch([(unit.lane, unit.ids) for unit in self._groups.units])
-        self._contacts.check(self.time_us)
+            contacts.watch([(unit.lane, unit.ids) for unit in self._groups.units])
+        contacts.check(self.time_us)
 
     def _fail_actuators(self, dt_us: int) -> None:
         for member in self._failing:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from pico_gz.messages import Pose, VehicleTruth
 from pico_gz.rover import RoverSpec
@@ -24,7 +26,7 @@ ARRAY_FROM = 12
 GroupKey = tuple[RoverSpec, tuple[object, ...]]
 
 
-class Unit(NamedTuple):
+class Unit(msgspec.Struct, frozen=True):
     """Vehicles that are computed together, and their sensors."""
 
     ids: tuple[int, ...]
@@ -63,6 +65,7 @@ class Groups:
         self.members: dict[int, Member] = {}
         self.units: list[Unit] = []
         self.order: list[int] = []  # places in id order, of the units' vehicles one after another
+        self.ids: list[int] = []  # as of the last refresh
         self.in_order = True
         self.sees_vehicles = False
         self.generation = 0
@@ -98,6 +101,7 @@ class Groups:
             (unit for units in self._by_key.values() for unit in units), key=lambda unit: unit.ids
         )
         flat = [vehicle_id for unit in self.units for vehicle_id in unit.ids]
+        self.ids = sorted(flat)
         self.order = sorted(range(len(flat)), key=flat.__getitem__)
         self.in_order = self.order == list(range(len(flat)))
         self.sees_vehicles = self._scene.vehicles_visible and any(
@@ -154,12 +158,12 @@ class Groups:
 
     def truth(self, time_us: int) -> dict[int, VehicleTruth]:
         """Where everybody is, in id order."""
-        truths = [
-            truth
-            for unit in self.units
-            for truth in truth_of(unit.lane.ops, unit.ids, time_us, unit.lane.motion)
-        ]
-        return {truths[place].vehicle_id: truths[place] for place in self.order}
+        truths: list[VehicleTruth] = []
+        for unit in self.units:
+            truths += truth_of(unit.lane.ops, unit.ids, time_us, unit.lane.motion)
+        if not self.in_order:
+            truths = [truths[place] for place in self.order]
+        return dict(zip(self.ids, truths, strict=True))
 
     def discs(self) -> list[tuple[int, float, float, float]]:
         """Every vehicle as (id, north, east, radius) of its disc."""

@@ -40,12 +40,17 @@ class WindConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wind(Stateful):
-    """Steady wind plus a Gauss-Markov process per axis, keyed by the seed alone."""
+    """Steady wind plus a Gauss-Markov process per axis, keyed by the seed alone.
+
+    Attributes:
+        calm: no wind ever blows.
+    """
 
     _state_fields: ClassVar[tuple[str, ...]] = ("_tick", "_before", "_after")
 
     def __init__(self, config: WindConfig, seed: int) -> None:
         self._config = config
+        self.calm = config.north_mps == config.east_mps == config.gust_mps == 0.0
         self._keep = exp(FLOATS, -_TICK_US / US_PER_S / config.tau_s)
         self._stir = config.gust_mps * FLOATS.sqrt(1.0 - self._keep * self._keep)
         self._keys = tuple(stream_key(seed, 0, f"wind_{axis}") for axis in ("north", "east"))
@@ -55,12 +60,6 @@ class Wind(Stateful):
         if config.gust_mps > 0.0:
             self._before = [config.gust_mps * normal(key, 0) for key in self._keys]
             self._after = self._next(1)
-
-    @property
-    def calm(self) -> bool:
-        """Whether no wind ever blows."""
-        config = self._config
-        return config.north_mps == 0.0 and config.east_mps == 0.0 and config.gust_mps == 0.0
 
     def at(self, now_us: int) -> tuple[float, float]:
         """Wind towards north and east [m/s]; ``now_us`` never goes back."""

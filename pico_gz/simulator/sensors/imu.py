@@ -71,8 +71,9 @@ class Imu(Sensor):
 
     def sample(self, now_us: int, dt_us: int, motion: Motion) -> list[ImuData]:
         """Return one sample per vehicle."""
-        if self.clock.tick(now_us, dt_us):
-            self._set_interval(self.clock.interval_s)
+        clock = self.clock
+        if clock.tick(now_us, dt_us):
+            self._set_interval(clock.interval_s)
         if now_us >= self._wander_us:
             self._wander_us = (now_us // _WANDER_US + 1) * _WANDER_US
             self._wander()
