@@ -55,10 +55,10 @@ class McapFile:
         data, index = self._encode(chunk)
         self._append(data)
         self._chunk_indexes.append(index)
-        for channel_id, entries in chunk.index.items():
-            self._messages[channel_id] += len(entries) // 2
-        first, last = self._times_ns or (chunk.start_ns, chunk.end_ns)
-        self._times_ns = min(first, chunk.start_ns), max(last, chunk.end_ns)
+        self._messages.update(chunk.channels)
+        start_ns, end_ns = chunk.span_ns()
+        first, last = self._times_ns or (start_ns, end_ns)
+        self._times_ns = min(first, start_ns), max(last, end_ns)
 
     def write_draft(self, chunk: SealedChunk) -> None:
         """Write the chunk under way as far as it goes; the next ``write`` replaces it."""
@@ -92,10 +92,10 @@ class McapFile:
     def _encode(self, chunk: SealedChunk) -> tuple[bytes, bytes]:
         """The chunk with its message indexes, and its entry in the summary."""
         stored = self._compress(chunk.data)
-        times_ns, sizes = (chunk.start_ns, chunk.end_ns), (len(stored), len(chunk.data))
+        times_ns, sizes = chunk.span_ns(), (len(stored), len(chunk.data))
         body = mcap.chunk(*times_ns, len(chunk.data), chunk.crc(), self._compression, stored)
         parts, offsets, end = [body], {}, self.written + len(body)
-        for channel_id, entries in sorted(chunk.index.items()):
+        for channel_id, entries in chunk.index().items():
             part = mcap.message_index(channel_id, entries)
             offsets[channel_id] = end
             end += len(part)

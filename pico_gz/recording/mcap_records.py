@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
-from array import array
 from collections.abc import Mapping
 from enum import IntEnum
 
@@ -69,13 +67,9 @@ def chunk(
     return record(Opcode.CHUNK, content + struct.pack("<Q", len(stored)) + stored)
 
 
-def message_index(channel_id: int, entries: array[int]) -> bytes:
+def message_index(channel_id: int, entries: bytes) -> bytes:
     """Where a chunk's messages of one channel are: log time [ns] and offset, in turn."""
-    if sys.byteorder == "big":
-        entries = entries[:]
-        entries.byteswap()
-    packed = entries.tobytes()
-    content = struct.pack("<HI", channel_id, len(packed)) + packed
+    content = struct.pack("<HI", channel_id, len(entries)) + entries
     return record(Opcode.MESSAGE_INDEX, content)
 
 

@@ -81,9 +81,11 @@ class RunRecorder:
         self._step, self._time_us = view.step, view.time_us
         with self._lock:
             self._seal_if_full(view.time_us * 1000)
-            self._add_all(Kind.TRUTH, view.truth)
-            self._add_all(Kind.SENSORS, view.sensors)
-            self._add_all(Kind.ACTUATORS, view.commands)
+            self._add_all(
+                (Kind.TRUTH, view.truth),
+                (Kind.SENSORS, view.sensors),
+                (Kind.ACTUATORS, view.commands),
+            )
             self._add_fixes(view)
             if view.time_us >= self._next_sample_us:
                 self._add_samples(view)
@@ -109,15 +111,18 @@ class RunRecorder:
 
     # --- messages ---------------------------------------------------------------------------
 
-    def _add_all(self, kind: Kind, messages: Mapping[int, Any]) -> None:
-        channels, encode, add = self._channels[kind], self._encode, self._chunk.add_message
+    def _add_all(self, *groups: tuple[Kind, Mapping[int, Any]]) -> None:
+        channels: list[int] = []
+        payloads: list[bytes] = []
+        for kind, messages in groups:
+            known = self._channels[kind]
+            channels += [known.get(i) or self._register(kind, i) for i in messages]
+            payloads += map(self._encode, messages.values())
         sequence, time_ns = self._step % _LAST_SEQUENCE, self._time_us * 1000
-        for vehicle_id, message in messages.items():
-            channel_id = channels.get(vehicle_id) or self._register(kind, vehicle_id)
-            add(channel_id, sequence, time_ns, encode(message))
+        self._chunk.add_messages(channels, sequence, time_ns, payloads)
 
     def _add(self, kind: Kind, vehicle_id: int, message: Any) -> None:
-        self._add_all(kind, {vehicle_id: message})
+        self._add_all((kind, {vehicle_id: message}))
 
     def _add_fixes(self, view: FleetView) -> None:
         for vehicle_id, record in view.sensors.items():

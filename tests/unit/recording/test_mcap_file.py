@@ -24,7 +24,7 @@ def write(path, *, drafts=False, kind=None, monkeypatch=None):
     file.note_channel(1, CHANNEL)
     chunk.add_record(SCHEMA + CHANNEL)
     for number in range(100):
-        chunk.add_message(1, number, number * 1000, json.dumps({"n": number}).encode())
+        chunk.add_messages([1], number, number * 1000, [json.dumps({"n": number}).encode()])
         if drafts and number % 7 == 0:
             file.write_draft(chunk.peek())
         if number % 25 == 24:
@@ -42,9 +42,9 @@ def test_drafts_leave_no_trace_in_a_finished_file(tmp_path):
 def test_a_draft_is_readable_when_nothing_follows(tmp_path):
     file, chunk = McapFile(tmp_path / "a.mcap"), ChunkBuilder()
     chunk.add_record(SCHEMA + CHANNEL)
-    chunk.add_message(1, 0, 0, b"{}")
+    chunk.add_messages([1], 0, 0, [b"{}"])
     file.write_draft(chunk.peek())
-    chunk.add_message(1, 1, 1, b"{}")
+    chunk.add_messages([1], 1, 1, [b"{}"])
     file.write_draft(chunk.peek())
     with McapReader(tmp_path / "a.mcap") as reader:
         assert not reader.complete
@@ -72,7 +72,7 @@ def write_two_channels(path):
     file, chunk = McapFile(path), ChunkBuilder()
     chunk.add_record(SCHEMA + CHANNEL + mcap.channel(2, 1, "/other"))
     for number in range(40):
-        chunk.add_message(1 + number % 2, number, number * 1000, b"{}")
+        chunk.add_messages([1 + number % 2], number, number * 1000, [b"{}"])
         if number % 20 == 19:
             file.write(chunk.seal())
     return file
