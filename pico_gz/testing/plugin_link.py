@@ -11,6 +11,7 @@ from pico_gz.codecs.ardupilot_state import (
     ImuRecord,
     StateRecord,
     WindvaneRecord,
+    encode_plain_state,
     encode_state,
 )
 from pico_gz.testing.twin_rover import TwinRover
@@ -139,10 +140,10 @@ class PluginLink:
         if self._replies <= self._traps.empty_replies:
             self.last_reply = b""
             return b""
-        self.last_reply = encode_state(self._record(rover, time_us, extras))
+        self.last_reply = self._record(rover, time_us, extras)
         return self.last_reply
 
-    def _record(self, rover: TwinRover, time_us: int, extras: StateExtras) -> StateRecord:
+    def _record(self, rover: TwinRover, time_us: int, extras: StateExtras) -> bytes:
         north, east, down = rover.position_ned_m
         vel_north, vel_east, vel_down = rover.velocity_ned_mps
         quat = rover.quaternion()
@@ -150,16 +151,24 @@ class PluginLink:
             north, east = east, -north
             vel_north, vel_east = vel_east, -vel_north
             quat = rover.quaternion(yaw_offset_rad=-1.5707963267948966)
-        return StateRecord(
-            timestamp_s=seconds_from_us(time_us),
-            imu=self._imu_sample(rover.imu()),
-            position_ned_m=(north, east, down),
-            quat_wxyz=quat,
-            velocity_ned_mps=(vel_north, vel_east, vel_down),
-            rng_1=extras.range_m,
-            windvane=extras.windvane,
-            no_time_sync=extras.no_time_sync,
-            no_lockstep=extras.no_lockstep,
+        time_s = seconds_from_us(time_us)
+        imu = self._imu_sample(rover.imu())
+        position = (north, east, down)
+        velocity = (vel_north, vel_east, vel_down)
+        if extras == _NO_EXTRAS:
+            return encode_plain_state(time_s, imu, position, quat, velocity)
+        return encode_state(
+            StateRecord(
+                timestamp_s=time_s,
+                imu=imu,
+                position_ned_m=position,
+                quat_wxyz=quat,
+                velocity_ned_mps=velocity,
+                rng_1=extras.range_m,
+                windvane=extras.windvane,
+                no_time_sync=extras.no_time_sync,
+                no_lockstep=extras.no_lockstep,
+            )
         )
 
     def _imu_sample(self, newest: ImuRecord) -> ImuRecord:
@@ -178,3 +187,6 @@ class StateExtras:
     windvane: WindvaneRecord | None = None
     no_time_sync: bool | None = None
     no_lockstep: bool | None = None
+
+
+_NO_EXTRAS = StateExtras()

@@ -71,6 +71,8 @@ class PluginTwin:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._vehicles: list[_Vehicle] = []
+        # The plugin that the world stands at; those before it have their packet of this step.
+        self._turn = 0
         self.time_us = start_time_us
         self.steps = 0
         self.paused = False
@@ -100,17 +102,22 @@ class PluginTwin:
         """Read what has arrived and step if nobody is waited for; never blocks."""
         if self.paused:
             return False
-        blocked = False
-        for vehicle in self._vehicles:
-            self._read(vehicle)
-            blocked = blocked or (
-                self._lock_step and vehicle.link.online and not vehicle.link.fresh
-            )
-            if blocked and self._traps.serial_world:
-                return False
-        if not blocked:
-            self._advance()
-        return not blocked
+        if self._traps.serial_world:
+            # Gazebo calls one plugin after the other: none is asked twice in a step.
+            while self._turn < len(self._vehicles):
+                if self._is_waited_for(self._vehicles[self._turn]):
+                    return False
+                self._turn += 1
+        elif sum(map(self._is_waited_for, self._vehicles)):
+            return False
+        self._turn = 0
+        self._advance()
+        return True
+
+    def _is_waited_for(self, vehicle: _Vehicle) -> bool:
+        """Read a vehicle's packets; True when the world cannot go on without another."""
+        self._read(vehicle)
+        return self._lock_step and vehicle.link.online and not vehicle.link.fresh
 
     def _read(self, vehicle: _Vehicle) -> None:
         newest = None
@@ -175,7 +182,7 @@ class PluginTwin:
         while not self._stop.is_set():
             anyone = any(vehicle.link.online for vehicle in self._vehicles)
             if not self.paused and anyone and self._lock_step:
-                if not self.try_step() and not self._poller.wait(_RECEIVE_SLICE_S):
+                if not self.try_step() and not self._wait_for_packet():
                     self._note_silence()
             elif self.paused:
                 self._stop.wait(_RECEIVE_SLICE_S)
@@ -184,6 +191,11 @@ class PluginTwin:
                 self.try_step()
                 if anyone and not arrived:
                     self._note_silence()
+
+    def _wait_for_packet(self) -> bool:
+        if self._traps.serial_world:
+            return self._vehicles[self._turn].socket.wait(_RECEIVE_SLICE_S)
+        return bool(self._poller.wait(_RECEIVE_SLICE_S))
 
     def start(self) -> PluginTwin:
         """Run on a thread."""

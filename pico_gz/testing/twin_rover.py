@@ -57,6 +57,7 @@ class TwinRover:
     def __init__(self, pose: TwinPose | None = None) -> None:
         pose = pose or TwinPose()
         self._yaw_rad = math.pi / 2 - pose.yaw_rad
+        self._cos_yaw, self._sin_yaw = math.cos(self._yaw_rad), math.sin(self._yaw_rad)
         self._north_m = pose.y_m + self.AXLE_AHEAD_M * math.cos(self._yaw_rad)
         self._east_m = pose.x_m + self.AXLE_AHEAD_M * math.sin(self._yaw_rad)
         self._left_mps = 0.0
@@ -72,8 +73,8 @@ class TwinRover:
     @property
     def position_ned_m(self) -> Vector3:
         """Position of the IMU's link."""
-        north = self._north_m - self.AXLE_AHEAD_M * math.cos(self._yaw_rad)
-        east = self._east_m - self.AXLE_AHEAD_M * math.sin(self._yaw_rad)
+        north = self._north_m - self.AXLE_AHEAD_M * self._cos_yaw
+        east = self._east_m - self.AXLE_AHEAD_M * self._sin_yaw
         return north, east, -self.HEIGHT_M - self.lift_m
 
     @property
@@ -81,7 +82,7 @@ class TwinRover:
         """Velocity of the IMU's link."""
         forward = 0.5 * (self._left_mps + self._right_mps)
         right = -self.AXLE_AHEAD_M * self.yaw_rate_radps
-        cos_yaw, sin_yaw = math.cos(self._yaw_rad), math.sin(self._yaw_rad)
+        cos_yaw, sin_yaw = self._cos_yaw, self._sin_yaw
         return forward * cos_yaw - right * sin_yaw, forward * sin_yaw + right * cos_yaw, 0.0
 
     def quaternion(self, yaw_offset_rad: float = 0.0) -> Quaternion:
@@ -106,6 +107,7 @@ class TwinRover:
         self._north_m += chord * math.cos(self._yaw_rad + half_turn)
         self._east_m += chord * math.sin(self._yaw_rad + half_turn)
         self._yaw_rad = math.remainder(self._yaw_rad + 2.0 * half_turn, 2.0 * math.pi)
+        self._cos_yaw, self._sin_yaw = math.cos(self._yaw_rad), math.sin(self._yaw_rad)
         forward = (speed - speed_before) / dt_s + rate * rate * self.AXLE_AHEAD_M
         right = speed * rate - self.AXLE_AHEAD_M * (rate - rate_before) / dt_s
         self._force_frd = (forward, right, -GAZEBO_GRAVITY_MPS2)

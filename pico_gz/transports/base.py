@@ -8,12 +8,15 @@ from typing import Protocol
 # IPv4 host and port.
 Address = tuple[str, int]
 
+# How long ``receive_soon`` waits; kernels round it up to their tick.
+SOON_S = 0.002
+
 # One more than any record may have: a datagram that fills the buffer is oversize.
 RECEIVE_BYTES = 4097
 
 
 class DatagramTransport(Protocol):
-    """One non-blocking datagram endpoint. Closing twice is fine."""
+    """One datagram endpoint that never blocks for long. Closing twice is fine."""
 
     @property
     def address(self) -> Address:
@@ -30,6 +33,17 @@ class DatagramTransport(Protocol):
 
     def receive(self) -> tuple[bytes, Address] | None:
         """The next datagram and its sender, or None when there is none now."""
+        ...
+
+    def receive_soon(self) -> tuple[bytes, Address] | None:
+        """The next datagram and its sender; waits about ``SOON_S`` for one to come.
+
+        The cheapest way to get the one datagram that must come next: one call of the kernel.
+        """
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
         ...
 
     def close(self) -> None:

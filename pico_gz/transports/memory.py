@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from pico_gz.errors import PortClashError
-from pico_gz.transports.base import RECEIVE_BYTES, Address, DatagramTransport, Poller
+from pico_gz.transports.base import RECEIVE_BYTES, SOON_S, Address, DatagramTransport, Poller
 
 _FIRST_EPHEMERAL_PORT = 49152
 
@@ -51,6 +51,17 @@ class MemoryTransport:
             return None
         data, sender = self._inbox.popleft()
         return data[:RECEIVE_BYTES], sender
+
+    def receive_soon(self) -> tuple[bytes, Address] | None:
+        """The next datagram and its sender; moves the clock by ``SOON_S`` at most."""
+        return self.receive() if self._inbox or self.wait(SOON_S) else None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Move the clock until a datagram is here, at most by ``timeout_s``."""
+        until_s = self._network.now_s() + max(0.0, timeout_s)
+        while not self._inbox and self._network.advance_to(until_s):
+            pass
+        return bool(self._inbox)
 
     def has_datagram(self) -> bool:
         """Whether ``receive`` would give one."""

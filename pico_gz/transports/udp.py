@@ -1,19 +1,24 @@
-"""Non-blocking UDP on IPv4: exclusive binding, and a peer that may come and go."""
+"""UDP on IPv4 that never blocks for long: exclusive binding, a peer that may come and go."""
 
 from __future__ import annotations
 
 import errno
 import select
 import socket
+import struct
 import time
 from collections.abc import Sequence
 
 from pico_gz.errors import PortClashError, SimulatorConnectionError
 from pico_gz.port_owner import owner_of
-from pico_gz.transports.base import RECEIVE_BYTES, Address, DatagramTransport, Poller
+from pico_gz.transports.base import RECEIVE_BYTES, SOON_S, Address, DatagramTransport, Poller
+from pico_gz.units import US_PER_S
 
 # A fleet's burst must fit while this process is not scheduled.
 _BUFFER_BYTES = 1 << 20
+# The socket itself blocks, with the kernel's own time-out; this makes one call return at once.
+_NOW = socket.MSG_DONTWAIT
+_SOON = struct.pack("@ll", 0, round(SOON_S * US_PER_S))
 
 
 class UdpTransport:
@@ -26,7 +31,7 @@ class UdpTransport:
     def __init__(self, host: str, port: int, *, peer: Address | None = None) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SOON)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
             # No SO_REUSEADDR: a second user of the port must fail loudly, not steal packets.
             self._bind(host, port)
@@ -37,6 +42,8 @@ class UdpTransport:
             raise
         self._address: Address = self._socket.getsockname()[:2]
         self._peer = peer
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self.refused = 0
 
     def _bind(self, host: str, port: int) -> None:
@@ -73,7 +80,7 @@ class UdpTransport:
     def send(self, data: bytes) -> bool:
         """Send to the connected peer; False when it could not be handed over."""
         try:
-            self._socket.send(data)
+            self._socket.send(data, _NOW)
         except ConnectionRefusedError:
             # This error belongs to an earlier datagram, and it kept this one from leaving.
             self.refused += 1
@@ -84,7 +91,7 @@ class UdpTransport:
 
     def _send_again(self, data: bytes) -> bool:
         try:
-            self._socket.send(data)
+            self._socket.send(data, _NOW)
         except OSError:
             return False
         return True
@@ -92,24 +99,35 @@ class UdpTransport:
     def send_to(self, data: bytes, address: Address) -> bool:
         """Send to ``address``; False when it could not be handed over."""
         try:
-            self._socket.sendto(data, address)
+            self._socket.sendto(data, _NOW, address)
         except OSError:
             return False
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
         """The next datagram and its sender, or None when there is none now."""
+        return self._receive(_NOW)
+
+    def receive_soon(self) -> tuple[bytes, Address] | None:
+        """The next datagram and its sender; waits about ``SOON_S`` for one to come."""
+        return self._receive(0)
+
+    def _receive(self, flags: int) -> tuple[bytes, Address] | None:
         while True:
             try:
                 if self._peer is not None:
-                    return self._socket.recv(RECEIVE_BYTES), self._peer
-                return self._socket.recvfrom(RECEIVE_BYTES)
+                    return self._socket.recv(RECEIVE_BYTES, flags), self._peer
+                return self._socket.recvfrom(RECEIVE_BYTES, flags)
             except BlockingIOError:
                 return None
             except ConnectionRefusedError:
                 self.refused += 1
             except OSError:
                 return None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
+        return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
 
     def close(self) -> None:
         """Give the port back."""

@@ -1,10 +1,12 @@
 """Real sockets on loopback."""
 
 import os
+import time
 
 import pytest
 
 from pico_gz.errors import PortClashError
+from pico_gz.transports.base import SOON_S
 from pico_gz.transports.udp import UdpNetwork, UdpPoller, UdpTransport
 
 HOST = "127.0.0.1"
@@ -84,3 +86,17 @@ def wait_for(transport: UdpTransport) -> tuple[bytes, tuple[str, int]]:
     poller.close()
     assert item is not None
     return item
+
+
+def test_what_must_come_next_is_waited_for_but_not_for_long() -> None:
+    here, there = UdpTransport(HOST, 0), UdpTransport(HOST, 0)
+    started_s = time.monotonic()
+    assert here.receive_soon() is None
+    # The kernel rounds up to its tick; a second is a machine that does something else.
+    assert SOON_S / 2 < time.monotonic() - started_s < 1.0
+    assert not here.wait(0.0)
+    there.send_to(b"x", here.address)
+    assert here.wait(1.0)
+    assert here.receive_soon() == (b"x", there.address)
+    for item in (here, there):
+        item.close()

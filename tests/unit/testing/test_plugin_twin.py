@@ -150,6 +150,28 @@ def test_the_world_freezes_for_one_silent_vehicle() -> None:
 # --- traps ------------------------------------------------------------------------------------
 
 
+def test_the_plugins_of_a_world_read_in_turn_and_once_per_step() -> None:
+    net = MemoryNetwork(latency_s=0.0)
+    twin = PluginTwin([PORT, PORT + 10], network=net)
+    client = net.bind("127.0.0.1", 0)
+
+    def send(frame: int, *ports: int) -> bool:
+        for port in ports:
+            client.send_to(servo(frame), ("127.0.0.1", port))
+        while net.advance_to(net.now_s()):
+            pass
+        return twin.try_step()
+
+    assert send(1, PORT, PORT + 10)
+    assert not send(2, PORT)
+    # The world stands at the second plugin: what the first gets now waits for the next step.
+    assert not send(3, PORT)
+    assert twin.link(0).frame_count == 2
+    assert send(2, PORT + 10)
+    assert not send(3, PORT)
+    assert (twin.link(0).frame_count, twin.link(1).frame_count) == (3, 2)
+
+
 def test_trap_empty_first_replies() -> None:
     client = Client(TwinTraps(empty_replies=2))
     assert client.send(servo(1)) == [b""]

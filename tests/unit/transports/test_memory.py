@@ -3,7 +3,7 @@
 import pytest
 
 from pico_gz.errors import PortClashError
-from pico_gz.transports.base import Address
+from pico_gz.transports.base import SOON_S, Address
 from pico_gz.transports.memory import MemoryNetwork
 
 HOST = "127.0.0.1"
@@ -95,3 +95,15 @@ def test_a_peer_can_answer_on_arrival() -> None:
     a.send_to(b"ping", b.address)
     assert list(poller.wait(1.0)) == []
     poller.close()
+
+
+def test_waiting_for_one_endpoint_ends_with_its_datagram() -> None:
+    net = MemoryNetwork(latency_s=0.5)
+    a, b = net.bind(HOST, 1), net.bind(HOST, 2)
+    a.send_to(b"x", b.address)
+    assert not b.wait(0.4)
+    assert b.wait(1.0)
+    assert net.now_s() == pytest.approx(0.5)
+    assert b.receive_soon() == (b"x", a.address)
+    assert b.receive_soon() is None
+    assert net.now_s() == pytest.approx(0.5 + SOON_S)
