@@ -10,10 +10,12 @@ import msgspec
 from pico_gz.adapters.base import SimulatorAdapter
 from pico_gz.adapters.gazebo_config import GazeboConfig
 from pico_gz.adapters.gazebo_exchange import Exchange, PicoExchange, ServoExchange
+from pico_gz.adapters.gazebo_ids import id_text
+from pico_gz.adapters.gazebo_lane import Lane
 from pico_gz.adapters.gazebo_sensors import FleetSensors, Surroundings
 from pico_gz.adapters.gazebo_stats import WireStats
 from pico_gz.adapters.gazebo_truth import truth_from_record
-from pico_gz.adapters.gazebo_wire import FleetWire, Lane
+from pico_gz.adapters.gazebo_wire import FleetWire
 from pico_gz.codecs.ardupilot_state import StateRecord
 from pico_gz.codecs.channel_maps import drive_channels, pwm_from_commands
 from pico_gz.codecs.pico_json import peek_vehicle_id
@@ -128,9 +130,8 @@ class GazeboAdapter(SimulatorAdapter):
                 )
             if wire.now_s() >= next_line_s:
                 next_line_s += _WAIT_LINE_S
-                ids = ", ".join(map(str, missing))
-                log.warning("%s: waiting for vehicle %s since %.0f s; %s", self.name, ids,
-                            waited_s, self._connect_hint(missing))  # fmt: skip
+                log.warning("%s: waiting for vehicle %s since %.0f s; %s", self.name,
+                            id_text(missing), waited_s, self._connect_hint(missing))  # fmt: skip
 
     def _connect_hint(self, missing: list[int]) -> str:
         lanes = self._wire.lanes if self._wire is not None else {}
@@ -208,11 +209,11 @@ class GazeboAdapter(SimulatorAdapter):
             if self.config.ardupilot_compat:
                 exchange = ServoExchange(vehicle.id, step_us)
                 socket = self._network.bind(*here, peer=there)
-                lane = Lane(exchange, socket.send)
+                lane = Lane(exchange, socket.send, socket)
             else:
                 exchange = PicoExchange(vehicle.id, step_us)
                 socket = self._network.bind(*here)
-                lane = Lane(exchange, lambda data: socket.send_to(data, there))
+                lane = Lane(exchange, lambda data: socket.send_to(data, there), socket)
         except PortClashError as exc:
             raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
         wire.listen(vehicle.id, socket, lambda _: lane)
@@ -296,9 +297,8 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _timeout(self, wire: FleetWire, missing: list[int]) -> SimulatorTimeoutError:
         waited_s = max(wire.lanes[i].exchange.waited_s(wire.now_s()) for i in missing)
-        ids = ", ".join(map(str, missing))
         return SimulatorTimeoutError(
-            f"{self.name}: no record of vehicle {ids} for {waited_s:.1f} s.",
+            f"{self.name}: no record of vehicle {id_text(missing)} for {waited_s:.1f} s.",
             adapter=self.name,
             vehicle_ids=missing,
             hint="The simulator is paused, overloaded or gone; the step goes on when it is back.",

@@ -37,25 +37,25 @@ class RetryTimer:
     deaf, is asked less often.
     """
 
-    __slots__ = ("_first_s", "_next_s", "_patience", "_rtt_s", "_sends")
+    __slots__ = ("_asked_s", "_first_s", "_patience", "_rtt_s", "_sends")
 
     def __init__(self) -> None:
         self._rtt_s = MAX_RETRY_S / 4
         self._patience = 1.0
         self._first_s = 0.0
-        self._next_s = 0.0
+        self._asked_s = 0.0
         self._sends = 0
 
     def start(self, now_s: float) -> None:
         """A frame was sent for the first time."""
         self._first_s = now_s
-        self._next_s = now_s + self._interval_s(now_s)
+        self._asked_s = now_s
         self._sends = 1
 
     def repeat(self, now_s: float) -> None:
         """A frame was repeated."""
+        self._asked_s = now_s
         self._sends += 1
-        self._next_s = now_s + self._interval_s(now_s)
 
     def stop(self, now_s: float, asked_s: float) -> None:
         """The answer came.
@@ -64,26 +64,30 @@ class RetryTimer:
         trip counts from ``asked_s``, when the last packet of anybody was sent. That may be a
         repeat that was not needed, and the time too short: then records come twice.
         """
-        self._rtt_s += 0.125 * (now_s - max(asked_s, self._first_s) - self._rtt_s)
-        if self._sends == 1:
+        first_s = self._first_s
+        self._rtt_s += 0.125 * (now_s - (asked_s if asked_s > first_s else first_s) - self._rtt_s)
+        if self._sends == 1 and self._patience > 1.0:
             self._patience = max(1.0, 0.98 * self._patience)
 
     def note_duplicate(self) -> None:
         """A record came twice."""
         self._patience = min(MAX_PATIENCE, 1.25 * self._patience)
 
+    @property
+    def due_s(self) -> float:
+        """When it is time to repeat."""
+        if self._asked_s - self._first_s > STALLED_AFTER_S:
+            return self._asked_s + STALLED_RETRY_S
+        usual_s = min(max(4.0 * self._rtt_s, MIN_RETRY_S), MAX_RETRY_S)
+        return self._asked_s + self._patience * usual_s
+
     def is_due(self, now_s: float) -> bool:
         """Whether it is time to repeat."""
-        return now_s >= self._next_s
+        return now_s >= self.due_s
 
     def waited_s(self, now_s: float) -> float:
         """How long the answer has been waited for."""
         return now_s - self._first_s
-
-    def _interval_s(self, now_s: float) -> float:
-        if now_s - self._first_s > STALLED_AFTER_S:
-            return STALLED_RETRY_S
-        return self._patience * min(max(4.0 * self._rtt_s, MIN_RETRY_S), MAX_RETRY_S)
 
 
 class Exchange(ABC):
@@ -125,6 +129,11 @@ class Exchange(ABC):
         self.stats.retries += 1
         return self._packet
 
+    @property
+    def retry_due_s(self) -> float:
+        """When ``retry`` would give a packet, as long as the record is waited for."""
+        return self._timer.due_s
+
     def waited_s(self, now_s: float) -> float:
         """How long the record has been waited for; 0 when none is."""
         return self._timer.waited_s(now_s) if self.waiting else 0.0
@@ -154,7 +163,8 @@ class Exchange(ABC):
             if self.waiting:
                 self.waiting = False
                 self._timer.stop(now_s, asked_s)
-        self._count(verdict)
+        if verdict is not Verdict.NEW:
+            self._count(verdict)
         return verdict
 
     def _count(self, verdict: Verdict) -> None:
@@ -195,7 +205,8 @@ class ServoExchange(Exchange):
         self._imus: list[ImuRecord] = []  # since the last ``take_record``
         self._frame_count = (first_frame - 1) % FRAME_COUNT_MODULUS
         self._frame_rate_hz = min(65535, max(1, US_PER_S // physics_step_us))
-        self._template = ServoTemplate(self._frame_rate_hz, (0,) * 16)
+        self._pwm_us: Sequence[int] = (0,) * 16
+        self._template = ServoTemplate(self._frame_rate_hz, self._pwm_us)
 
     @property
     def has_record(self) -> bool:
@@ -204,7 +215,9 @@ class ServoExchange(Exchange):
 
     def set_pwm(self, pwm_us: Sequence[int]) -> None:
         """Set what the next frames carry; a frame that is out is not changed any more."""
-        self._template = ServoTemplate(self._frame_rate_hz, pwm_us)
+        if pwm_us != self._pwm_us:
+            self._pwm_us = pwm_us
+            self._template = ServoTemplate(self._frame_rate_hz, pwm_us)
 
     def _encode(self) -> bytes:
         self._frame_count = (self._frame_count + 1) % FRAME_COUNT_MODULUS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from pico_gz.adapters.gazebo_motion import WireMotion
 from pico_gz.codecs.ardupilot_state import StateRecord
@@ -98,6 +98,7 @@ class FleetSensors:
         self._around = around
         self._members: dict[int, _Member] = {}
         self._groups: list[_Group] = []
+        self._grouped: frozenset[int] = frozenset()
 
     def add(self, config: VehicleConfig, spec: RoverSpec) -> None:
         """Fit the sensors of a vehicle; IMU and distances come from the wire."""
@@ -130,9 +131,7 @@ class FleetSensors:
         dt_us: int,
     ) -> dict[int, SensorData]:
         """Return the samples of the step that ended at ``now_us``, of all that have a record."""
-        if sum(len(group.ids) for group in self._groups) != len(records) or any(
-            i not in records for group in self._groups for i in group.ids
-        ):
+        if records.keys() != self._grouped:
             self._regroup(list(records))
         found: dict[int, SensorData] = {}
         for group in self._groups:
@@ -160,15 +159,16 @@ class FleetSensors:
                 self._groups += [_Group(SCALAR, [member], self._around) for member in members]
         for group in self._groups:
             group.load(states)
+        self._grouped = frozenset(vehicle_ids)
 
 
 def _with_wire(sensors: SensorData, record: StateRecord, spec: RoverSpec) -> SensorData:
     """Add what the wire carries."""
-    return msgspec.structs.replace(
-        sensors,
-        imu=ImuData(record.imu.accel_frd_mps2, record.imu.gyro_frd_radps),
-        rangefinders=_rangefinders(record, spec.rangefinders_deg),
-    )
+    imu = ImuData(record.imu.accel_frd_mps2, record.imu.gyro_frd_radps)
+    if record.rng_1 is None:
+        return replace(sensors, imu=imu)
+    ranges = _rangefinders(record, spec.rangefinders_deg)
+    return replace(sensors, imu=imu, rangefinders=ranges)
 
 
 def _rangefinders(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from pico_gz.adapters.gazebo_clock import Verdict
 from pico_gz.adapters.gazebo_exchange import MIN_RETRY_S, Exchange
+from pico_gz.adapters.gazebo_ids import id_text
+from pico_gz.adapters.gazebo_lane import Lane
 from pico_gz.calm_log import CalmLog
 from pico_gz.transports.base import DatagramTransport, Poller
 
@@ -25,35 +27,15 @@ RESTART_SPAN_US = 1_000_000
 # Clocks that differ by less belong to one world, whose last record got lost for some.
 SAME_WORLD_US = 20_000
 MAX_DRAINED = 1000
+# Datagrams that a vehicle may take from its socket in its turn: doubles, late ones and one more.
+MAX_IN_TURN = 4
+# A simulator needs a while to read what we needed a while to send: nobody is asked again
+# before this many times the time that sending to the whole fleet took.
+SENDING_SHARE = 4.0
+# How often a step that waits looks after stalls and newcomers.
+LOOK_S = 0.010
 # How long replies to somebody else's packets may still arrive after a connection.
 SETTLE_S = 0.005
-
-
-class Lane:
-    """One vehicle's exchange with where its packets go.
-
-    Attributes:
-        exchange: the state of the exchange.
-        send: hands a packet to the network.
-        awaited: a step is not finished without its record.
-        joining: it has not spoken yet.
-        patient: while joining, a step waits a moment for it.
-    """
-
-    __slots__ = ("awaited", "exchange", "joining", "patient", "send")
-
-    def __init__(self, exchange: Exchange, send: Callable[[bytes], bool]) -> None:
-        self.exchange = exchange
-        self.send = send
-        self.awaited = True
-        self.joining = True
-        self.patient = True
-
-    def is_behind(self, target_us: int) -> bool:
-        """Whether a step to ``target_us`` has to wait for it."""
-        if self.joining:
-            return self.awaited and self.patient
-        return self.awaited and self.exchange.clock.time_us < target_us
 
 
 class FleetWire:
@@ -70,6 +52,8 @@ class FleetWire:
         self._target_us = 0
         self._stalled = False
         self._asked_s = 0.0
+        # Nobody is asked again before this.
+        self._hold_s = 0.0
         self._may_be_late = False
 
     # --- set-up ---------------------------------------------------------------------------
@@ -113,8 +97,48 @@ class FleetWire:
             self._drain()
         now_s = self._poller.now_s()
         join_deadline_s = now_s + JOIN_PATIENCE_S
-        self._start_frames(self.lanes, now_s)
-        pending = {i for i, lane in self.lanes.items() if lane.is_behind(target_us)}
+        self._start_frames(now_s)
+        if self._collect_in_turn(deadline_s):
+            self._stalled = False
+            return []
+        return self._collect_patiently(join_deadline_s, deadline_s)
+
+    def _collect_in_turn(self, deadline_s: float) -> bool:
+        """Take every vehicle's records, one vehicle after the other; the usual step.
+
+        All of them are needed anyway, so the order costs nothing, and waiting for the one
+        that must come next is cheaper than asking who has come. False when somebody keeps
+        us waiting: then ``_collect_patiently`` looks after repeats, newcomers and stalls.
+        """
+        target_us = self._target_us
+        now_s = self._asked_s
+        while now_s < deadline_s:
+            finished = True
+            for lane in self.lanes.values():
+                if lane.joining or not lane.awaited or not self._take_turn(lane):
+                    return False
+                finished = finished and lane.exchange.clock.time_us >= target_us
+            if finished:
+                return True
+            now_s = self._start_frames(self._poller.now_s())
+        return False
+
+    def _take_turn(self, lane: Lane) -> bool:
+        """Wait a moment for a lane's record; True when it came or none was due."""
+        exchange, socket = lane.exchange, lane.socket
+        for _ in range(MAX_IN_TURN):
+            if not exchange.waiting:
+                return True
+            item = socket.receive_soon() if socket is not None else None
+            if item is None:
+                return False
+            self._feed(lane, item[0], self._poller.now_s())
+        return False
+
+    def _collect_patiently(self, join_deadline_s: float, deadline_s: float) -> list[int]:
+        # Those whose records came in turn may need their next frame.
+        now_s = self._start_frames(self._poller.now_s())
+        pending = {i for i, lane in self.lanes.items() if lane.is_behind(self._target_us)}
         check_s = now_s + MIN_RETRY_S
         while pending and now_s < deadline_s:
             touched = self._receive(min(check_s, deadline_s) - now_s)
@@ -123,14 +147,13 @@ class FleetWire:
                 if not self._go_on(vehicle_id, now_s):
                     pending.discard(vehicle_id)
             if now_s >= check_s:
-                self._repeat_frames(now_s)
-                check_s = now_s + MIN_RETRY_S / 2
+                check_s = self._repeat_frames(now_s)
                 if now_s >= join_deadline_s:
                     pending -= self._lose_patience()
                 self._free_blocked(pending, now_s)
                 self._watch_stall(pending, now_s)
         self._stalled = self._stalled and bool(pending)
-        return sorted(pending) if pending else []
+        return sorted(pending)
 
     def _go_on(self, vehicle_id: int, now_s: float) -> bool:
         """Send a vehicle's next frame if it needs one; False when its step is finished."""
@@ -171,8 +194,8 @@ class FleetWire:
         self._stalled = True
         for vehicle_id in waits:
             self.lanes[vehicle_id].exchange.stats.stalls += 1
-        ids = ", ".join(map(str, sorted(waits)))
-        log.warning("%s: vehicle %s waits for the simulator; time stands.", self._name, ids)
+        text = "%s: vehicle %s waits for the simulator; time stands."
+        log.warning(text, self._name, id_text(waits))
 
     def _lose_patience(self) -> set[int]:
         late = {i for i, lane in self.lanes.items() if lane.joining}
@@ -234,22 +257,40 @@ class FleetWire:
             behind_us = newest_us - clock.wire_us
             clock.time_us = -behind_us if behind_us <= SAME_WORLD_US else 0
 
-    def _start_frames(self, vehicle_ids: Iterable[int], now_s: float) -> None:
-        """Send the next frame of all that need one: those behind, and those nobody waits for."""
+    def _start_frames(self, now_s: float) -> float:
+        """Send the next frame of all that are behind; returns when that was done."""
         target_us = self._target_us
-        for vehicle_id in vehicle_ids:
-            lane = self.lanes[vehicle_id]
+        sent = False
+        for lane in self.lanes.values():
             exchange = lane.exchange
             if not exchange.waiting and exchange.clock.time_us < target_us:
-                self._asked_s = now_s
+                sent = True
                 lane.send(exchange.start(now_s))
+        return self._note_sending(now_s) if sent else now_s
 
-    def _repeat_frames(self, now_s: float) -> None:
+    def _note_sending(self, began_s: float) -> float:
+        ended_s = self._poller.now_s()
+        self._asked_s = ended_s
+        self._hold_s = began_s + SENDING_SHARE * (ended_s - began_s)
+        return ended_s
+
+    def _repeat_frames(self, now_s: float) -> float:
+        """Repeat what is overdue; returns when to look again."""
+        if now_s < self._hold_s:
+            return min(self._hold_s, now_s + LOOK_S)
+        look_s = now_s + LOOK_S
+        repeated = False
         for lane in self.lanes.values():
-            packet = lane.exchange.retry(now_s)
-            if packet is not None:
-                self._asked_s = now_s
-                lane.send(packet)
+            exchange = lane.exchange
+            if exchange.waiting:
+                packet = exchange.retry(now_s)
+                if packet is not None:
+                    repeated = True
+                    lane.send(packet)
+                look_s = min(look_s, exchange.retry_due_s)
+        if repeated:
+            self._note_sending(now_s)
+        return look_s
 
     # --- what arrives ---------------------------------------------------------------------
 

@@ -213,14 +213,12 @@ def decode_state(data: bytes) -> StateRecord:
 
 
 def _check_plausible(record: StateRecord, quat: Quaternion, data: bytes) -> None:
-    """Refuse absurd magnitudes; one sum per record, because this runs for every step."""
-    gx, gy, gz = record.imu.gyro_frd_radps
-    ax, ay, az = record.imu.accel_frd_mps2
-    north, east, down = record.position_ned_m
-    vn, ve, vd = record.velocity_ned_mps
-    total = abs(gx) + abs(gy) + abs(gz) + abs(ax) + abs(ay) + abs(az)
-    total += abs(north) + abs(east) + abs(down) + abs(vn) + abs(ve) + abs(vd)
-    if not total <= _PLAUSIBLE:
+    """Refuse absurd magnitudes; one length per record, because this runs for every step."""
+    imu = record.imu
+    length = math.hypot(
+        *imu.gyro_frd_radps, *imu.accel_frd_mps2, *record.position_ned_m, *record.velocity_ned_mps
+    )
+    if not length <= _PLAUSIBLE:
         raise _refusal(data, "a value is absurdly large")
     if not 0.0 <= record.timestamp_s <= _PLAUSIBLE_TIME_S:
         raise _refusal(data, f"timestamp {record.timestamp_s}", "timestamp")

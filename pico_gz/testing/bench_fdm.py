@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from pico_gz.adapters.gazebo_exchange import ServoExchange
-from pico_gz.adapters.gazebo_wire import FleetWire, Lane
+from pico_gz.adapters.gazebo_lane import Lane
+from pico_gz.adapters.gazebo_wire import FleetWire
 from pico_gz.codecs.ardupilot_servo import encode_servo
 from pico_gz.fdm.server import FdmServer
 from pico_gz.fdm.vehicle import ExternalVehicle
@@ -144,7 +145,7 @@ def _add_lane(wire: FleetWire, vehicle_id: int, port: int) -> None:
     transport = UdpTransport(HOST, 0, peer=(HOST, port))
     exchange = ServoExchange(vehicle_id, _STEP_US)
     exchange.set_pwm(_PWM)
-    lane = Lane(exchange, transport.send)
+    lane = Lane(exchange, transport.send, transport)
     wire.lanes[vehicle_id] = lane
     wire.listen(vehicle_id, transport, lambda _: lane)
 
