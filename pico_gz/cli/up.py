@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.exits import print_json
+from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import AUTO, open_fleet
+from pico_gz.cli.signals import StopOnSignal
 from pico_gz.config import FleetConfig, FleetOverrides
 from pico_gz.containers.engine import Engine
 from pico_gz.containers.fleet_parts import problems
@@ -53,7 +54,7 @@ def up(
         float, typer.Option(help="Seconds the services may take to become healthy.")
     ] = _TIMEOUT_S,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-) -> None:
+) -> int:
     """Start a fleet in containers, wait until it is healthy, and say where to connect.
 
     Needs a Docker engine and Compose. Images that are missing are made first, which takes
@@ -80,12 +81,21 @@ def up(
         record=record,
     )
     settings = _with_ports(settings, port_offset)
-    with Engine() as engine:
-        found = start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+    with Engine() as engine, StopOnSignal(_interrupt) as stopped:
+        try:
+            found = start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+        except KeyboardInterrupt:
+            _tell(f"Stopped. pico-gz down{_named(name)} removes what was started.")
+            return stopped.exit_code
     if as_json:
         print_json({"run": name, "services": settings.services, **dataclasses.asdict(found)})
     else:
         _print_addresses(settings, fleet, found)
+    return ExitCode.DONE
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def _checked_fleet(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +18,7 @@ from pico_gz.errors import LaunchError, MissingProgramError, PicoGzError, PortCl
 OLDEST = (2, 20)
 _TAIL_LINES = 30
 _ASK_TIMEOUT_S = 20.0
+_END_TIMEOUT_S = 10.0
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 _GET_COMPOSE = "Install the plugin: sudo apt install docker-compose-plugin"
 
@@ -62,7 +65,7 @@ class ComposeCommand:
         self._tell = tell
 
     def run(self, *words: str) -> None:
-        """Run a command and tell its progress.
+        """Run a command and tell its progress; it ends with whoever waits for it.
 
         Raises:
             PicoGzError: it failed; the kind of error says why.
@@ -78,12 +81,27 @@ class ComposeCommand:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,  # Compose is a child of the docker program
         ) as process:
-            for line in process.stdout or ():
-                tail.append(line.rstrip())
-                self._tell(line.rstrip())
+            try:
+                for line in process.stdout or ():
+                    tail.append(line.rstrip())
+                    self._tell(line.rstrip())
+            except BaseException:
+                _end_group(process)
+                raise
         if process.returncode:
             raise compose_failure(command, process.returncode, tuple(tail))
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """End Compose, which would go on and start containers that nobody waits for."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def require_compose() -> str:

@@ -78,22 +78,29 @@ class Engine:
         except ValueError:
             return None
 
-    def run_once(self, image: str, command: Sequence[str]) -> str:
+    def run_once(self, image: str, command: Sequence[str], run: str) -> str:
         """What a command prints in a container of its own, which is removed at once.
 
-        It has no network and no rights.
+        It has no network and no rights, and belongs to a run: if we are killed, ``remove`` finds
+        it.
         """
         with told_plainly():
-            output: bytes = self._client.containers.run(
+            container = self._client.containers.create(
                 image,
                 list(command),
-                remove=True,
+                labels={RUN_LABEL: run},
                 network_mode="none",
                 read_only=True,
                 tmpfs={"/tmp": ""},
                 cap_drop=["ALL"],
                 security_opt=["no-new-privileges:true"],
             )
+            try:
+                container.start()
+                container.wait(timeout=_TIMEOUT_S)
+                output: bytes = container.logs(stdout=True, stderr=False)
+            finally:
+                container.remove(force=True)
         return output.decode("utf-8", "replace")
 
     def has_image(self, name: str) -> bool:

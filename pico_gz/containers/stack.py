@@ -142,12 +142,12 @@ def _build(
         tell(f"Building {', '.join(missing or images)}; the first time takes minutes.")
         compose.run("build", *settings.services)
     elif build is None:
-        _warn_of_old_image(images[-1], engine, tell)
+        _warn_of_old_image(images[-1], settings.name, engine, tell)
 
 
-def _warn_of_old_image(image: str, engine: Engine, tell: Tell) -> None:
+def _warn_of_old_image(image: str, run: str, engine: Engine, tell: Tell) -> None:
     try:
-        found = engine.run_once(image, ["pico-gz", "--version"]).strip()
+        found = engine.run_once(image, ["pico-gz", "--version"], run).strip()
     except PicoGzError:
         return  # starting it will say what is wrong
     if found != f"pico-gz {__version__}":

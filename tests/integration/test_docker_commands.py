@@ -178,6 +178,36 @@ def _down_beside_a_stranger(pico_gz, run, engine, image):
         docker(engine, "rm", "-f", stranger)
 
 
+def test_a_stopped_up_leaves_nothing_that_goes_on(pico_gz, engine, image):
+    name = f"picogz{secrets.token_hex(4)}"
+    words = ("up", "--lightweight", "--name", name, "--port-offset", "auto")
+    with subprocess.Popen(
+        [sys.executable, "-m", "pico_gz", *words],
+        cwd=pico_gz.folder,
+        env={**os.environ, **engine, "PYTHONPATH": str(ROOT), "PICO_GZ_IMAGE": image},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert any(" Creating" in line for line in process.stderr)
+            process.terminate()
+            rest = process.stderr.read()
+            assert process.wait(timeout=60) == 143
+            assert f"pico-gz down --name {name} removes what was started" in rest
+            assert name not in _commands_of_others()
+        finally:
+            process.kill()
+            removed = json.loads(pico_gz("down", "--name", name, "--json").stdout)["removed"]
+    assert f"network {name}_default" in removed
+    kept = docker(engine, "ps", "-a", "-q", "--filter", f"label=pico_gz.run={name}").stdout
+    assert kept == ""
+
+
+def _commands_of_others():
+    return subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True).stdout
+
+
 def test_a_taken_port_is_named(pico_gz):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

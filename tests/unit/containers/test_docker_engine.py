@@ -118,3 +118,41 @@ def test_a_container_that_ends_meanwhile_says_nothing(code):
 def test_other_refusals_are_told():
     with pytest.raises(PicoGzError, match="refused: is not running"):
         asked(500)
+
+
+class Asked:
+    """A container that answers once, or is interrupted."""
+
+    def __init__(self, answer):
+        self.answer, self.log = answer, []
+
+    def create(self, image, command, **options):
+        self.options = options
+        return self
+
+    def start(self):
+        self.log.append("start")
+
+    def wait(self, timeout):
+        if self.answer is None:
+            raise KeyboardInterrupt
+
+    def logs(self, **_):
+        return self.answer
+
+    def remove(self, force):
+        self.log.append("remove")
+
+
+@pytest.mark.parametrize("answer", [b"pico-gz 1\n", None])
+def test_a_container_for_one_question_never_stays(answer):
+    client = Client()
+    client.containers = Asked(answer)
+    if answer is None:
+        with pytest.raises(KeyboardInterrupt):
+            Engine(client).run_once("image", ["x"], "mine")
+    else:
+        assert Engine(client).run_once("image", ["x"], "mine") == "pico-gz 1\n"
+    assert client.containers.log == ["start", "remove"]
+    assert client.containers.options["labels"] == {"pico_gz.run": "mine"}
+    assert client.containers.options["network_mode"] == "none"
