@@ -8,6 +8,7 @@ import typer
 
 from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.table import print_table
+from pico_gz.containers.container_state import ContainerState
 from pico_gz.containers.engine import Engine
 from pico_gz.containers.stack import ServiceStatus, look
 from pico_gz.containers.stack_settings import DEFAULT_NAME, check_name
@@ -33,13 +34,22 @@ def status(
         print_json({"run": name, "services": [_as_dict(service) for service in found]})
     elif found:
         print_table(_HEADER, [_row(service) for service in found])
-        for service in found:
-            if service.container.last_check and not service.container.is_well:
-                print(f"{service.container.service}: {service.container.last_check}")
+        for line in filter(None, (_trouble(service.container, name) for service in found)):
+            print(line)
     else:
         print(f"Nothing of {name} runs here. Start it: pico-gz up")
     well = bool(found) and all(service.container.is_well for service in found)
     return ExitCode.DONE if well else ExitCode.FAILED
+
+
+def _trouble(container: ContainerState, name: str) -> str:
+    """One line about a container that is not well; its last check is old once it has ended."""
+    if container.is_well:
+        return ""
+    if container.state == "running":
+        return f"{container.service}: {container.last_check}" if container.last_check else ""
+    named = "" if name == DEFAULT_NAME else f" --name {name}"
+    return f"{container.service}: pico-gz logs {container.service}{named} tells more."
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:
