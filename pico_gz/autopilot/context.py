@@ -20,12 +20,14 @@ from pico_gz.autopilot.parameters import ParamStore
 from pico_gz.autopilot.rc_input import RcInput
 from pico_gz.autopilot.smart_rtl import SmartRtlPath
 from pico_gz.exact import FLOATS
+from pico_gz.frames import LocalFrame
 from pico_gz.messages import DriveKind
 
 if TYPE_CHECKING:
     from pico_gz.autopilot.mode_switch import ModeSwitch
 
 _MOST_TEXTS = 100
+_MOST_FIXED = 16
 _STILL_RADPS = 0.1
 
 
@@ -39,9 +41,9 @@ class RoverContext:
     """
 
     __slots__ = (
-        "armed", "drive_kind", "dt_s", "estimator", "fence", "home", "last_text", "modes",
-        "navigator", "now_us", "outputs", "params", "rc", "reached", "runner", "smart_rtl",
-        "speed", "speed_mps", "store", "texts", "turn", "values",
+        "_fixed_e7", "_fixed_frame", "armed", "drive_kind", "dt_s", "estimator", "fence", "home",
+        "last_text", "modes", "navigator", "now_us", "outputs", "params", "rc", "reached",
+        "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn", "values",
     )  # fmt: skip
 
     modes: ModeSwitch
@@ -68,6 +70,8 @@ class RoverContext:
         self.now_us = 0
         self.dt_s = 0.02
         self.speed_mps = 0.0
+        self._fixed_e7: dict[Point, tuple[int, int]] = {}
+        self._fixed_frame: LocalFrame | None = None
 
     # --- telling --------------------------------------------------------------------------
 
@@ -172,6 +176,16 @@ class RoverContext:
             return 0, 0
         lat, lon, _ = frame.geodetic_from_ned(FLOATS, north_m, east_m, 0.0)
         return floor(lat * 1e7 + 0.5), floor(lon * 1e7 + 0.5)
+
+    def e7_of_fixed(self, place: Point) -> tuple[int, int]:
+        """The same for a place that stays for a while; worked out once, as it takes 15 us."""
+        if self._fixed_frame is not self.estimator.frame or len(self._fixed_e7) >= _MOST_FIXED:
+            self._fixed_frame = self.estimator.frame
+            self._fixed_e7.clear()
+        known = self._fixed_e7.get(place)
+        if known is None:
+            known = self._fixed_e7[place] = self.e7_from_local(*place)
+        return known
 
     def set_home(self, lat_e7: int, lon_e7: int, alt_m: float) -> None:
         """Make a place home; the mission shows it as item 0."""

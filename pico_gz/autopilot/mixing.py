@@ -37,8 +37,9 @@ def shape_throttle(throttle: float, min_percent: float, max_percent: float, expo
         size = (expo - 1.0 + sqrt((1.0 - expo) * (1.0 - expo) + 4.0 * expo * size)) / (2.0 * expo)
     elif expo < 0.0:
         size = size * (1.0 + expo) - expo * size * size
-    low = 0.01 * min_percent
-    size = low + (1.0 - low) * size
+    if min_percent:
+        low = 0.01 * min_percent
+        size = low + (1.0 - low) * size
     top = 0.01 * max_percent
     if size > top:
         size = top

@@ -26,6 +26,7 @@ _BATTERY, _PREARM = 0x2000000, 0x10000000
 _FIX_NUMBERS = (1, 2, 3, 5, 6)
 _NO_GPS = 0
 _UNKNOWN_HDOP = 99.99
+_ORIGIN = (0.0, 0.0)
 
 
 def build_telemetry(
@@ -97,7 +98,7 @@ def _position(rover: RoverContext) -> dict[str, Any]:
 def _origin(rover: RoverContext) -> dict[str, Any]:
     if rover.estimator.frame is None:
         return {}
-    lat_e7, lon_e7 = rover.e7_from_local(0.0, 0.0)
+    lat_e7, lon_e7 = rover.e7_of_fixed(_ORIGIN)
     return {
         "origin_lat_e7": lat_e7,
         "origin_lon_e7": lon_e7,
@@ -144,7 +145,7 @@ def _navigation(rover: RoverContext) -> dict[str, Any]:
         "mission_state": int(runner.state),
     }
     if driving:
-        lat_e7, lon_e7 = rover.e7_from_local(*navigator.destination)
+        lat_e7, lon_e7 = rover.e7_of_fixed(navigator.destination)
         north, east = rover.here()
         bearing = atan2(navigator.destination[1] - east, navigator.destination[0] - north)
         aim = rover.estimator.heading.yaw_rad + navigator.aim_error_rad
