@@ -6,6 +6,8 @@ imported here; the fixtures import what they need when a test asks for them.
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
 import shlex
 from collections.abc import Callable, Generator, Iterator
@@ -36,12 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--sim-speed",
+        type=_speed,
         default="max",
         metavar="X|max",
         help="simulated seconds per second (default: max)",
     )
     group.addoption(
-        "--sim-seed", type=int, metavar="N", help="start of all random numbers of every fleet"
+        "--sim-seed", type=_seed, metavar="N", help="start of all random numbers of every fleet"
     )
     group.addoption(
         "--sim-record",
@@ -57,6 +60,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _speed(text: str) -> float | None:
+    """Simulated seconds per second; ``None``: as fast as it goes."""
+    if text == "max":
+        return None
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0.0 < factor < math.inf:
+        raise argparse.ArgumentTypeError(f"it takes a number above 0 or 'max', not {text!r}")
+    return factor
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"it takes a whole number from 0 on, not {text!r}")
+    return int(text)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest about the marker."""
     config.addinivalue_line(
@@ -66,16 +88,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell how to look at a failure and how to repeat it."""
     report = yield
     harness = item.stash.get(_HARNESS, None)
     if report.failed and harness is not None and harness.sitls:
         item.stash[_FAILED] = True
-        lines = [*harness.notes(), f"repeat: {_repeat_command(item, harness)}"]
+        lines = [*_hints(call), *harness.notes(), f"repeat: {_repeat_command(item, harness)}"]
         report.sections.append(("pico-gz", "\n".join(lines)))
     return report
+
+
+def _hints(call: pytest.CallInfo[None]) -> list[str]:
+    """What an error of the kit proposes; its message alone is shown by pytest."""
+    hint = getattr(call.excinfo.value, "hint", "") if call.excinfo else ""
+    return [f"hint: {hint}"] if hint else []
 
 
 def _repeat_command(item: pytest.Item, harness: SitlHarness) -> str:
@@ -97,14 +125,9 @@ def _sim_options(request: pytest.FixtureRequest) -> SimOptions:
     from pico_gz.testing.harness import SimOptions
 
     option = request.config.getoption
-    speed = option("--sim-speed")
-    try:
-        factor = None if speed == "max" else float(speed)
-    except ValueError:
-        raise pytest.UsageError(f"--sim-speed takes a number or 'max', not {speed!r}.") from None
     return SimOptions(
         adapter=option("--sim"),
-        speed=factor,
+        speed=option("--sim-speed"),
         seed=option("--sim-seed"),
         record=option("--sim-record"),
         keep_dir=Path(option("--sim-record-dir")),

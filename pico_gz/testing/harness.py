@@ -127,7 +127,7 @@ class SitlHarness:
         """What to know about a failure, except how to repeat it."""
         seeds = sorted({sitl.seed for sitl in self.sitls})
         lines = ["seed: " + ", ".join(map(str, seeds))]
-        if self.options.record != "never":
+        if self.options.record != "never" and any(sitl.time_s > 0.0 for sitl in self.sitls):
             lines.append(f"recordings and plots: {self.kept}")
         return lines
 
@@ -167,7 +167,7 @@ class SitlHarness:
     def _keep(self) -> None:
         for number, sitl in enumerate(self.sitls, start=1):
             folder = sitl.recording
-            if folder is None:
+            if folder is None or not sitl.time_s:  # there is nothing in it
                 continue
             target = self.kept if number == 1 else self.kept.with_name(f"{self.kept.name}-{number}")
             try:

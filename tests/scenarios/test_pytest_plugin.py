@@ -162,10 +162,29 @@ def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
     assert not Path(f"/proc/{pid}").exists(), "it is still there"
 
 
-def test_a_wrong_speed_is_a_usage_error(run_pytest):
-    done = run_pytest(DRIVE, "--sim-speed", "fast")
-    assert done.returncode != 0
-    assert "--sim-speed takes a number or 'max'" in done.stdout
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--sim-speed", "fast", "it takes a number above 0 or 'max', not 'fast'"),
+        ("--sim-speed", "0", "it takes a number above 0 or 'max', not '0'"),
+        ("--sim-speed", "nan", "it takes a number above 0 or 'max', not 'nan'"),
+        ("--sim-seed", "-5", "it takes a whole number from 0 on, not '-5'"),
+        ("--sim-record", "sometimes", "invalid choice: 'sometimes'"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(run_pytest, option, value, words):
+    done = run_pytest(DRIVE, f"{option}={value}")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout
+    assert words in done.stderr
+
+
+def test_a_mistake_before_the_first_step_is_told_with_its_hint(run_pytest, tmp_path):
+    done = run_pytest("def test_it(rover):\n    rover.set_mode('AUTOO')\n")
+    assert "There is no mode 'AUTOO'" in done.stdout
+    assert "hint: Did you mean 'AUTO'?" in done.stdout
+    assert "repeat: pytest" in done.stdout
+    assert "recordings and plots" not in done.stdout
+    assert not (tmp_path / "sim-runs").exists()
 
 
 def test_the_plugin_is_light():
