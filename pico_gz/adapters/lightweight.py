@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -83,6 +82,8 @@ class LightweightAdapter(SimulatorAdapter):
     def _choose_seed(self, config: LightweightConfig | None, seed: int | None) -> int:
         chosen = seed if seed is not None else config.seed if config else None
         if chosen is None:
+            import secrets  # most runs are given a seed
+
             chosen = secrets.randbits(31)
             log.info("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
         return chosen

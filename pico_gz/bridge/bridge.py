@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -262,6 +261,8 @@ class SitlBridge:
         until: Callable[[FleetView], bool] | None = None,
     ) -> RunStats:
         """``run`` on a thread, for asyncio programs; cancelling stops the run."""
+        import asyncio  # only here: it takes a tenth of a second
+
         task = asyncio.create_task(asyncio.to_thread(self.run, duration_us, until=until))
         try:
             return await asyncio.shield(task)
@@ -369,8 +370,7 @@ class SitlBridge:
                 self._tell("drop", text, vehicle_id=vehicle_id)
 
     def _hook_failed(self, where: str, exc: Exception) -> None:
-        text = f"An observer {where} raised {type(exc).__name__}: {exc}"
-        self._tell("error", text, severity=3)
+        self._tell("error", f"An observer {where} raised {type(exc).__name__}: {exc}", severity=3)
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
         """Switch a failure of a vehicle's sensor or actuator; ``ok`` ends it."""

@@ -26,18 +26,11 @@ from pico_gz.session.control_client import socket_path
 from pico_gz.session.control_commands import control_commands
 from pico_gz.session.control_server import Command, ControlServer
 from pico_gz.session.dashboard import OpenView, RunHandle
-from pico_gz.session.external import (
-    external_plans,
-    make_fdm_server,
-    start_lines,
-    write_parameter_files,
-)
 from pico_gz.session.failures import FailureSwitch
 from pico_gz.session.gazebo_rules import has_own_world
 from pico_gz.session.missions import MissionStarter
 from pico_gz.session.options import RunOptions
 from pico_gz.session.rc import RcFeeder, open_rc
-from pico_gz.session.recording import SessionRecording
 from pico_gz.session.result import RunResult, summarize
 from pico_gz.session.run_folder import RunFolder
 from pico_gz.session.sim_parameters import SimParameters
@@ -133,6 +126,8 @@ class Session:
         bridge.after_step.add(self._trace)
         fail = FailureSwitch(bridge, self._open_rc(opened))
         if self.options.record_dir is not None:
+            from pico_gz.session.recording import SessionRecording
+
             self._folder = RunFolder(self.options.record_dir, self.fleet, self.options)
             recording = SessionRecording(self._folder, bridge, self.frame, commanded, self.result)
             opened.callback(recording.close)
@@ -217,11 +212,13 @@ class Session:
         self.bridge.while_idle.add(mavlink.service)
 
     def _open_external(self, opened: contextlib.ExitStack) -> None:
-        if not external_plans(self.fleet):
+        if all(plan.config.autopilot != "external" for plan in self.fleet.vehicles):
             return
+        from pico_gz.session import external
+
         folder = self.options.run_folder
-        write_parameter_files(self.fleet, folder)
-        server = make_fdm_server(
+        external.write_parameter_files(self.fleet, folder)
+        server = external.make_fdm_server(
             self.fleet,
             self.ports,
             self.frame,
@@ -231,7 +228,7 @@ class Session:
         opened.callback(server.close)
         self.bridge.add_pilots(server)
         self._connections.append("Start each external autopilot in a terminal of its own:")
-        self._connections += start_lines(self.fleet, self.ports, self.frame, folder)
+        self._connections += external.start_lines(self.fleet, self.ports, self.frame, folder)
 
     def _tell_external(self, kind: str, text: str, vehicle_id: int) -> None:
         self.bridge.report(
