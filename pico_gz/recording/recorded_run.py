@@ -207,7 +207,7 @@ def _read_facts(folder: Path) -> dict[str, Any]:
         facts = json.loads((folder / RUN_FILE).read_text())
     except (OSError, ValueError) as exc:
         raise RecordingError(f"{folder / RUN_FILE} cannot be read: {exc}.") from exc
-    if not isinstance(facts, dict):
+    if not isinstance(facts, dict) or not isinstance(facts.get("vehicles", {}), dict):
         raise RecordingError(f"{folder / RUN_FILE} does not describe a run.")
     return facts
 

@@ -11,10 +11,10 @@ from pico_gz.bridge.view import FleetView
 from pico_gz.messages import ActuatorCommands, GpsData, ImuData, SensorData, VehicleTruth
 from pico_gz.recording import mcap_file
 from pico_gz.recording.errors import RecordingError
-from pico_gz.recording.mcap_reader import McapReader
+from pico_gz.recording.mcap_reader import McapReader, Message
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.recorder import RunRecorder
-from pico_gz.recording.topics import AutopilotSample
+from pico_gz.recording.topics import AutopilotSample, Kind
 
 STEP_US = 10_000
 
@@ -185,6 +185,25 @@ def test_a_flipped_bit_is_found(record):
     recorder.path.write_bytes(data)
     with RecordedRun(recorder.path) as run, pytest.raises(RecordingError):
         list(run.steps())
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"vehicles": 5}', '{"vehicles": '])
+def test_facts_that_are_none_are_told(record, text):
+    recorder = record()
+    record_steps(recorder, 3)
+    folder = recorder.path.parent
+    (folder / "run.json").write_text(text)
+    with pytest.raises(RecordingError, match=r"run\.json"):
+        RecordedRun(folder)
+
+
+def test_a_message_that_is_not_understood_is_told(record):
+    """As from a version whose messages had other fields."""
+    recorder = record()
+    record_steps(recorder, 3)
+    folder = recorder.path.parent
+    with RecordedRun(folder) as run, pytest.raises(RecordingError, match="not understood"):
+        run._decode(Kind.TRUTH, Message(1, 1, 0, memoryview(b'{"north": 1.0}')))
 
 
 def test_closing_twice_is_fine(record):
