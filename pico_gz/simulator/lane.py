@@ -200,8 +200,8 @@ class Lane:
         motion.north_m, motion.east_m = pose.north_m, pose.east_m
         motion.accel_n_mps2 = ahead * cosine - aside * sine
         motion.accel_e_mps2 = ahead * sine + aside * cosine
-        motion.vel_n_mps = pose.speed_mps * cosine
-        motion.vel_e_mps = pose.speed_mps * sine
+        speed = pose.speed_mps
+        motion.vel_n_mps, motion.vel_e_mps = speed * cosine, speed * sine
         if sideways is not self._zero:
             motion.vel_n_mps = motion.vel_n_mps - sideways * sine
             motion.vel_e_mps = motion.vel_e_mps + sideways * cosine

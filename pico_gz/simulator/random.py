@@ -114,7 +114,7 @@ class NormalBlock:
     even draws.
     """
 
-    __slots__ = ("_at", "_counts", "_keys", "_rows", "_rows_ahead", "_scalar", "_width")
+    __slots__ = ("_counts", "_keys", "_made", "_rows", "_rows_ahead", "_scalar", "_width")
 
     _draw = staticmethod(normal_array)
 
@@ -128,33 +128,33 @@ class NormalBlock:
         self._scalar = scalar
         ahead = _BLOCK_DRAWS // (width * max(1, len(keys)))
         self._rows_ahead = min(_BLOCK_ROWS, max(4, ahead))
-        self._at = 0
-        self._rows: Any = []
+        # What is left of the last ``_made`` samples, the next one last: it runs for every sensor
+        # in every step, and nothing is cheaper than ``pop``.
+        self._rows: list[Any] = []
+        self._made = 0
 
     def take(self) -> Any:
         """Return the next sample's draws."""
-        at = self._at
-        if at >= len(self._rows):
-            self._refill()
-            at = 0
-        self._at = at + 1
-        return self._rows[at]
+        rows = self._rows or self._refill()
+        return rows.pop()
 
     def count(self, vehicle: int) -> int:
         """Return how many samples the vehicle at this place has taken."""
-        return int(self._counts[vehicle]) + self._at
+        return int(self._counts[vehicle]) + self._made - len(self._rows)
 
     def set_count(self, vehicle: int, count: int) -> None:
         """Continue the vehicle at this place after ``count`` samples."""
-        self._counts += self._at
+        self._counts += self._made - len(self._rows)
         self._counts[vehicle] = count
-        self._at, self._rows = 0, []
+        self._rows, self._made = [], 0
 
-    def _refill(self) -> None:
-        self._counts += self._at
+    def _refill(self) -> list[Any]:
+        self._counts += self._made - len(self._rows)
         drawn = self._draw(self._keys, self._counts * self._width, self._rows_ahead * self._width)
         rows = drawn.reshape(self._rows_ahead, self._width, len(self._keys))
-        self._rows = rows[:, :, 0].tolist() if self._scalar else rows
+        self._rows = rows[::-1, :, 0].tolist() if self._scalar else list(rows[::-1])
+        self._made = len(self._rows)
+        return self._rows
 
 
 class UniformBlock(NormalBlock):

@@ -31,6 +31,9 @@ class SkidDrive:
         self._forward = 0.5 * (1.0 - spec.slip)
         self._turn = (1.0 - spec.slip) / track_m
         self._difference_mps = spec.max_turn_rate * track_m
+        self._skid_turn_radps = spec.skid_turn_radps
+        self._lags = spec.yaw_lag_s > 0.0
+        self._yaw_clamp_radps = spec.yaw_clamp_radps
         self._full_mps = spec.max_speed
         self._battery_scaling = spec.battery_scaling
         self._unload = 1.0 / spec.max_speed
@@ -130,19 +133,18 @@ class SkidDrive:
         difference_mean: Column,
         difference: Column,
     ) -> tuple[Column, Column]:
-        spec = self._spec
-        if spec.skid_turn_radps > 0.0:
-            mean = (commands[0] - commands[1]) * spec.skid_turn_radps
+        if self._skid_turn_radps > 0.0:
+            mean = (commands[0] - commands[1]) * self._skid_turn_radps
             end = mean
         else:
             mean = difference_mean * self._turn
             end = difference * self._turn
-        if spec.yaw_lag_s > 0.0:
+        if self._lags:
             behind = mean - before
             end = mean - behind * constants.yaw.left_end
             mean = mean - behind * constants.yaw.left_mean
-        if spec.yaw_clamp_radps > 0.0:
-            most = spec.yaw_clamp_radps
+        most = self._yaw_clamp_radps
+        if most > 0.0:
             end, mean = ops.clip(end, -most, most), ops.clip(mean, -most, most)
         return mean, end
 

@@ -38,7 +38,7 @@ class Battery(Sensor):
         self._cells = column(ops, [float(p.cells) for p in packs])
         self._resistance = column(ops, [0.0 if p.ideal else p.resistance_ohm for p in packs])
         self._idle_a = column(ops, [p.idle_a for p in packs])
-        self._run_a = column(ops, [p.run_a for p in packs])
+        self._both_run_a = column(ops, [2.0 * p.run_a for p in packs])
         self._stall_more_a = column(ops, [p.stall_a - p.run_a for p in packs])
         self._rated_v = column(ops, [p.rated_v for p in packs])
         self._capacity_as = column(ops, [p.capacity_ah * _SECONDS_PER_HOUR for p in packs])
@@ -60,7 +60,7 @@ class Battery(Sensor):
             self._drawn_us, self._drawn_s = dt_us, dt_us / US_PER_S
             self._gain = low_pass_gain(self._drawn_s, 1.0 / (TWO_PI * _LOW_PASS_HZ))
         load = motion.load_left + motion.load_right
-        motors_a = motion.throttle_abs * (2.0 * self._run_a + self._stall_more_a * load)
+        motors_a = motion.throttle_abs * (self._both_run_a + self._stall_more_a * load)
         self.current_a = current = self._idle_a + motors_a
         self._used_as = self._used_as + current * self._drawn_s
         voltage = self._voltage_v

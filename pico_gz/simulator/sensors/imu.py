@@ -225,11 +225,12 @@ def _tell_three(
     nx: float, ny: float, nz: float,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Return three axes scaled and mixed, biased, noisy, saturated and quantised."""
-    a, b, c, d, e, f, g, h, i, limit, lsb, per_lsb = figures
+    a, b, c, d, e, f, g, h, i, limit, safe_sq, lsb, per_lsb = figures
     u = a * x + b * y + c * z + bx + nx
     v = d * x + e * y + f * z + by + ny
     w = g * x + h * y + i * z + bz + nz
-    if not (-limit <= u <= limit and -limit <= v <= limit and -limit <= w <= limit):
+    # Shorter than the limit as a vector: no axis can be beyond it.
+    if not u * u + v * v + w * w < safe_sq:
         u, v, w = (max(-limit, min(limit, value)) for value in (u, v, w))
     if lsb:
         return (

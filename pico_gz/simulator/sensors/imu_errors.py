@@ -16,6 +16,8 @@ from pico_gz.simulator.sensors.setup import SensorSetup
 
 # Where each draw of a run is used: 6 turn-on biases, 6 per degree, then two 3 x 3 matrices.
 _TURN_ON, _PER_C, _MIX = 0, 6, 12
+# Part of a limit's square that rounding cannot carry beyond the limit.
+_SAFE = 0.999
 
 
 class ImuErrors:
@@ -23,8 +25,8 @@ class ImuErrors:
 
     Stacks of six hold accelerometer x, y, z, then gyro x, y, z. ``mixes``, ``shakes`` and
     ``has_lever`` say whether any vehicle needs that step at all. ``figures`` of a lone vehicle
-    are, for accelerometer and gyro, the nine of its matrix, the limit, the resolution
-    and its inverse.
+    are, for accelerometer and gyro, the nine of its matrix, the limit, the square of a length
+    that surely lies within it, the resolution and its inverse.
     """
 
     def __init__(self, vehicles: Sequence[SensorSetup], seed: int, *, scalar: bool) -> None:
@@ -83,7 +85,10 @@ class ImuErrors:
         lsbs = [(0.0, 0.0) if smooth else (p.accel_lsb, p.gyro_lsb) for p, smooth in parts]
         if self._scalar:
             rows = zip(self._mix_rows, limits[0], lsbs[0], strict=True)
-            self.figures = tuple((*mix, limit, lsb, 1.0 / (lsb or 1.0)) for mix, limit, lsb in rows)
+            self.figures = tuple(
+                (*mix, limit, _SAFE * (limit * limit), lsb, 1.0 / (lsb or 1.0))
+                for mix, limit, lsb in rows
+            )
             return
         # Of the full shape (sensor, axis, vehicle): arrays of one shape multiply fastest.
         self.limit_stack = _three_axes(limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from math import isfinite
 from typing import Any
@@ -30,7 +30,9 @@ from pico_gz.simulator.sensors.sim_parameters import (
     find_parameter,
 )
 
-_NOTHING = repeat(None)  # a sensor without new samples, for any number of vehicles
+# One entry per vehicle; a sensor that has nothing new says so once for all of them.
+Samples = Sequence[Any]
+_NONE_NEW: Samples = (None,)
 _FIELDS = ("imu", "gps", "compass", "barometer", "rangefinders", "encoders", "battery")
 
 
@@ -95,7 +97,7 @@ class SensorSuite:
         if now_us - dt_us != self._last_us:
             self._align(now_us - dt_us)
         self._last_us = now_us
-        imu = gps = compass = barometer = encoders = battery = None
+        imu = gps = compass = barometer = ranges = encoders = battery = _NONE_NEW
         current_a: Column = 0.0
         if (power := self._battery) is not None:
             power.draw(dt_us, motion)
@@ -116,20 +118,21 @@ class SensorSuite:
             barometer = gauge.sample(now_us, dt_us, motion)
         if (wheels := self._encoder) is not None and now_us >= wheels.clock.next_us:
             encoders = wheels.sample(now_us, dt_us, motion)
-        ranges = self._sample_ranges(now_us, dt_us, motion) if self._ranges else None
+        if self._ranges and now_us >= self._ranges[0].clock.next_us:
+            ranges = self._sample_ranges(now_us, dt_us, motion)
         if self._alone and not self._disturbed:
             return [
                 SensorData(
                     now_us,
                     self._ids[0],
-                    imu[0] if imu else None,
-                    gps[0] if gps else None,
-                    compass[0] if compass else None,
-                    barometer[0] if barometer else None,
-                    ranges[0] if ranges else None,
+                    imu[0],
+                    gps[0],
+                    compass[0],
+                    barometer[0],
+                    ranges[0],
                     None,
-                    encoders[0] if encoders else None,
-                    battery[0] if battery else None,
+                    encoders[0],
+                    battery[0],
                 )
             ]
         return self._pack(now_us, (imu, gps, compass, barometer, ranges, encoders, battery))
@@ -227,19 +230,15 @@ class SensorSuite:
 
     def _sample_ranges(
         self, now_us: int, dt_us: int, motion: Motion
-    ) -> list[tuple[RangefinderData, ...]] | None:
-        if now_us < self._ranges[0].clock.next_us:
-            return None
+    ) -> list[tuple[RangefinderData, ...]]:
         told = [sensor.sample(now_us, dt_us, motion) for sensor in self._ranges]
         return list(zip(*told, strict=True))
 
-    def _pack(self, now_us: int, columns: tuple[Sequence[Any] | None, ...]) -> list[SensorData]:
+    def _pack(self, now_us: int, columns: tuple[Samples, ...]) -> list[SensorData]:
         """Make one message per vehicle of one list per sensor."""
         if self._disturbed:
             columns = self._disturb(now_us, columns)
-        filled: list[Iterable[Any]] = [
-            column if column is not None else _NOTHING for column in columns
-        ]
+        filled = [repeat(None) if column is _NONE_NEW else column for column in columns]
         imu, gps, compass, barometer, ranges, encoders, battery = filled
         # ``map`` makes a fleet's records without a Python frame per vehicle.
         return list(
@@ -252,17 +251,15 @@ class SensorSuite:
                 compass,
                 barometer,
                 ranges,
-                _NOTHING,
+                repeat(None),
                 encoders,
                 battery,
             )
         )
 
-    def _disturb(
-        self, now_us: int, columns: tuple[Sequence[Any] | None, ...]
-    ) -> tuple[Sequence[Any] | None, ...]:
+    def _disturb(self, now_us: int, columns: tuple[Samples, ...]) -> tuple[Samples, ...]:
         """Let parameters, then failures, change the samples of the vehicles concerned."""
-        lists = [list(c) if c is not None else [None] * len(self._ids) for c in columns]
+        lists = [[None] * len(self._ids) if c is _NONE_NEW else list(c) for c in columns]
         for place in self._disturbed:
             samples = {field: c[place] for field, c in zip(_FIELDS, lists, strict=True)}
             self._parameters[place].apply(now_us, samples)
