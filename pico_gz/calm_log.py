@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 
 class CalmLog:
@@ -14,12 +15,18 @@ class CalmLog:
         self._next_s: dict[str, float] = {}
         self._swallowed: dict[str, int] = {}
 
-    def warn(self, kind: str, now_s: float, text: str, period_s: float = 0.0) -> bool:
-        """Log ``text`` unless ``kind`` was logged a moment ago; True when it was logged."""
+    def warn(
+        self, kind: str, now_s: float, text: str | Callable[[], str], period_s: float = 0.0
+    ) -> bool:
+        """Log ``text`` unless ``kind`` was logged a moment ago; True when it was logged.
+
+        In a flood even writing the text is dear: a function is only called when it is needed.
+        """
         if now_s < self._next_s.get(kind, float("-inf")):
             self._swallowed[kind] = self._swallowed.get(kind, 0) + 1
             return False
         self._next_s[kind] = now_s + (period_s or self._period_s)
         missed = self._swallowed.pop(kind, 0)
-        self._logger.warning("%s%s", text, f" ({missed} more like it)" if missed else "")
+        said = text if isinstance(text, str) else text()
+        self._logger.warning("%s%s", said, f" ({missed} more like it)" if missed else "")
         return True

@@ -25,9 +25,9 @@ MIN_RETRY_S = 0.002
 MAX_RETRY_S = 0.010
 STALLED_RETRY_S = 0.050
 STALLED_AFTER_S = 0.1
-
-
 MAX_PATIENCE = STALLED_RETRY_S / MAX_RETRY_S
+
+_JSON_STARTS = b"{ \t\r\n"
 
 
 class RetryTimer:
@@ -151,12 +151,13 @@ class Exchange(ABC):
             self.stats.empty += 1
             self.waiting = False
             return Verdict.EMPTY
+        # In a flood of garbage most of it need not even be parsed.
+        if data[0] not in _JSON_STARTS:
+            return self._refuse()
         try:
             verdict = self._take(data, now_s)
         except DecodeError:
-            self.stats.broken += 1
-            self.invalid_in_a_row += 1
-            return Verdict.BROKEN
+            return self._refuse()
         self.invalid_in_a_row = 0
         if verdict in ACCEPTED:
             self.stats.accepted += 1
@@ -166,6 +167,11 @@ class Exchange(ABC):
         if verdict is not Verdict.NEW:
             self._count(verdict)
         return verdict
+
+    def _refuse(self) -> Verdict:
+        self.stats.broken += 1
+        self.invalid_in_a_row += 1
+        return Verdict.BROKEN
 
     def _count(self, verdict: Verdict) -> None:
         if verdict is Verdict.DUPLICATE:

@@ -27,8 +27,8 @@ RESTART_SPAN_US = 1_000_000
 # Clocks that differ by less belong to one world, whose last record got lost for some.
 SAME_WORLD_US = 20_000
 MAX_DRAINED = 1000
-# Datagrams that a vehicle may take from its socket in its turn: doubles, late ones and one more.
-MAX_IN_TURN = 4
+# How long a vehicle may read what is no record of its frame: doubles, late ones, garbage.
+MAX_TURN_S = 0.010
 # A simulator needs a while to read what we needed a while to send: nobody is asked again
 # before this many times the time that sending to the whole fleet took.
 SENDING_SHARE = 4.0
@@ -126,14 +126,17 @@ class FleetWire:
     def _take_turn(self, lane: Lane) -> bool:
         """Wait a moment for a lane's record; True when it came or none was due."""
         exchange, socket = lane.exchange, lane.socket
-        for _ in range(MAX_IN_TURN):
-            if not exchange.waiting:
-                return True
+        until_s = 0.0
+        while exchange.waiting:
             item = socket.receive_soon() if socket is not None else None
             if item is None:
                 return False
-            self._feed(lane, item[0], self._poller.now_s())
-        return False
+            now_s = self._poller.now_s()
+            self._feed(lane, item[0], now_s)
+            until_s = until_s or now_s + MAX_TURN_S
+            if now_s > until_s:
+                return False
+        return True
 
     def _collect_patiently(self, join_deadline_s: float, deadline_s: float) -> list[int]:
         # Those whose records came in turn may need their next frame.
@@ -355,11 +358,14 @@ class FleetWire:
             other.expect_restart(clock.wire_us + RESTART_SPAN_US)
 
     def _tell_broken(self, exchange: Exchange, data: bytes, now_s: float) -> None:
-        what = f"unreadable datagram of {len(data)} bytes dropped."
-        if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
-            what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
-        self._tell(exchange, what, now_s, kind="broken")
+        def text() -> str:
+            what = f"unreadable datagram of {len(data)} bytes dropped."
+            if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
+                what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
+            return f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
 
-    def _tell(self, exchange: Exchange, what: str, now_s: float, kind: str = "") -> None:
+        self._calm.warn(f"broken{exchange.vehicle_id}", now_s, text)
+
+    def _tell(self, exchange: Exchange, what: str, now_s: float) -> None:
         text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
-        self._calm.warn(f"{kind or what[:12]}{exchange.vehicle_id}", now_s, text)
+        self._calm.warn(f"{what[:12]}{exchange.vehicle_id}", now_s, text)
