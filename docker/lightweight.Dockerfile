@@ -6,22 +6,30 @@
 # builder too. Without an index: put wheels into wheels/ and add --build-arg PIP_NO_INDEX=1.
 ARG BASE_IMAGE=python:3.12-slim
 
-FROM ${BASE_IMAGE} AS builder
+# First what rarely changes, in layers of its own: a change of the sources copies none of it again.
+FROM ${BASE_IMAGE} AS dependencies
 # Empty is the same as not given.
 ARG PIP_NO_INDEX=
 ARG PIP_INDEX_URL=
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
     PIP_FIND_LINKS=/dependencies
 RUN python3 -m venv /opt/pico-gz
-# First what rarely changes. The pattern lets the folder of wheels be absent.
+# The pattern lets the folder of wheels be absent.
 COPY pyproject.toml docker/requirements.py wheel[s] /dependencies/
 RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml web mcap \
         > /dependencies/requirements.txt \
     && /opt/pico-gz/bin/pip install --requirement /dependencies/requirements.txt
+
+FROM dependencies AS builder
+RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml build-system \
+        > /dependencies/build.txt \
+    && /opt/pico-gz/bin/pip install --requirement /dependencies/build.txt
 COPY . /source
+RUN /opt/pico-gz/bin/pip install --no-deps --no-build-isolation --prefix /kit /source
+
 # The programs that install packages are of no use afterwards.
-RUN /opt/pico-gz/bin/pip install --no-deps /source \
-    && /opt/pico-gz/bin/pip uninstall --yes setuptools pip
+FROM dependencies AS environment
+RUN /opt/pico-gz/bin/pip uninstall --yes setuptools pip
 
 FROM ${BASE_IMAGE} AS lightweight
 ARG VERSION=0.1.0
@@ -29,7 +37,8 @@ LABEL org.opencontainers.image.title="pico-gz" \
       org.opencontainers.image.description="Rover autopilots against simulated worlds" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
-COPY --from=builder /opt/pico-gz /opt/pico-gz
+COPY --from=environment /opt/pico-gz /opt/pico-gz
+COPY --from=builder /kit /opt/pico-gz
 # A named volume takes over the owner of the folder that it covers.
 RUN mkdir /runs && chown 10001:10001 /runs
 ENV PATH=/opt/pico-gz/bin:/usr/local/bin:/usr/bin:/bin \

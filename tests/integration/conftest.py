@@ -48,5 +48,6 @@ def image(context, engine, base):
     """The lightweight image, built from this checkout."""
     with docker_images.one_at_a_time("build"):
         # Named, so that the next run finds its layers and removes those that it replaces.
-        build(context, engine, base, target="builder", tag=f"{IMAGE}-builder")
+        for target in ("builder", "environment"):
+            build(context, engine, base, target=target, tag=f"{IMAGE}-{target}")
         return build(context, engine, base, tag=IMAGE)
