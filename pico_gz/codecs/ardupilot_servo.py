@@ -82,13 +82,13 @@ def decode_servo(data: bytes) -> ServoPacket:
         DecodeError: neither of the two forms; the hint names both magics.
     """
     if len(data) == SIZE_16:
-        magic, rate, count, *pwm = _PACKET_16.unpack(data)
-        if magic == MAGIC_16:
-            return ServoPacket(rate, count, tuple(pwm))
+        fields = _PACKET_16.unpack(data)
+        if fields[0] == MAGIC_16:
+            return ServoPacket(fields[1], fields[2], fields[3:])
     elif len(data) == SIZE_32:
-        magic, rate, count, *pwm = _PACKET_32.unpack(data)
-        if magic == MAGIC_32:
-            return ServoPacket(rate, count, tuple(pwm))
+        fields = _PACKET_32.unpack(data)
+        if fields[0] == MAGIC_32:
+            return ServoPacket(fields[1], fields[2], fields[3:])
     raise _refusal(data)
 
 

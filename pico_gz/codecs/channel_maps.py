@@ -58,10 +58,10 @@ def commands_from_pwm(
     timestamp_us: int,
 ) -> ActuatorCommands:
     """Read pulse widths [us] as commands; a channel that the packet lacks is neutral."""
-    first, second = (
-        normalized_from_pwm(pwm_us[channel - 1]) if channel <= len(pwm_us) else 0.0
-        for channel in drive_channels(drive, channels)
-    )
+    a, b = drive_channels(drive, channels)
+    count = len(pwm_us)
+    first = normalized_from_pwm(pwm_us[a - 1]) if a <= count else 0.0
+    second = normalized_from_pwm(pwm_us[b - 1]) if b <= count else 0.0
     if drive is DriveKind.SKID:
         return ActuatorCommands(timestamp_us, vehicle_id, (first, second))
     return ActuatorCommands(timestamp_us, vehicle_id, (first,), (second,))

@@ -17,7 +17,7 @@ from pico_gz.fdm.connection import Arrival, FdmConnection, FdmStats
 from pico_gz.fdm.record_writer import RecordWriter
 from pico_gz.fdm.vehicle import ArduPilotProfile, ExternalVehicle, Geodetic
 from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.transports.base import DatagramTransport, Network
+from pico_gz.transports.base import SOON_S, Address, DatagramTransport, Network
 from pico_gz.transports.udp import UdpNetwork
 
 log = logging.getLogger(__name__)
@@ -195,13 +195,15 @@ class FdmServer:
         """
         started_s = now_s = self._poller.now_s()
         deadline_s = now_s + timeout_s
-        while True:
+        finished = timeout_s > SOON_S and self._read_in_turn(waiting_for)
+        if finished:
+            now_s = self._poller.now_s()
+        while not finished:
             missing = self._lockstep and self._is_missing(waiting_for)
             for vehicle_id in self._poller.wait(deadline_s - now_s if missing else 0.0):
                 self._read(vehicle_id)
             now_s = self._poller.now_s()
-            if not (missing and self._is_missing(waiting_for)) or now_s >= deadline_s:
-                break
+            finished = not (missing and self._is_missing(waiting_for)) or now_s >= deadline_s
         if now_s - started_s > SLOW_S and self._fresh and not self._unanswered:
             self._name_slowest(now_s - started_s, now_s)
         fresh, self._fresh = sorted(self._fresh), set()
@@ -209,6 +211,24 @@ class FdmServer:
         if not self._lockstep:
             commands.update(self._silenced(now_s))
         return commands
+
+    def _read_in_turn(self, waiting_for: Collection[int] | None) -> bool:
+        """Take every vehicle's answer, one after the other; the usual step.
+
+        All of them are needed, and waiting for the one that must come next is cheaper than
+        asking who has come. False when somebody need not answer or keeps us waiting.
+        """
+        expected = self._unanswered
+        if not self._lockstep or len(expected) != len(self._served):
+            return False
+        if waiting_for is not None and not expected.issubset(waiting_for):
+            return False
+        for vehicle_id in sorted(expected):
+            item = self._served[vehicle_id].socket.receive_soon()
+            if item is None:
+                return False
+            self._read(vehicle_id, item)
+        return not self._unanswered
 
     def _name_slowest(self, waited_s: float, now_s: float) -> None:
         text = (
@@ -237,13 +257,17 @@ class FdmServer:
 
     # --- what arrives ---------------------------------------------------------------------
 
-    def _read(self, vehicle_id: int) -> None:
+    def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
         """Take everything that has arrived for a vehicle; the newest packet wins."""
         served = self._served[vehicle_id]
         connection = served.connection
         repeated = False
-        while (item := served.socket.receive()) is not None:
-            arrival = connection.take(item[0], item[1], self._poller.now_s())
+        item = first or served.socket.receive()
+        now_s = self._poller.now_s()
+        while item is not None:
+            data, sender = item
+            item = served.socket.receive()
+            arrival = connection.take(data, sender, now_s)
             if arrival is Arrival.NEW:
                 repeated = False
             elif arrival is Arrival.REPEATED:
@@ -254,7 +278,7 @@ class FdmServer:
                 continue
             else:
                 repeated = False
-                self._tell_connection(vehicle_id, arrival, item[1])
+                self._tell_connection(vehicle_id, arrival, sender)
             self._unanswered.discard(vehicle_id)
             self._fresh.add(vehicle_id)
             self._last_heard = vehicle_id
