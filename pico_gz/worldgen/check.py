@@ -49,7 +49,7 @@ class _Open:
         self.tag = tag
         self.rule = rule
         self.children: set[str] = set()
-        self.names: set[tuple[str, str]] = set()
+        self.names: set[str] = set()
         self.text = ""
 
 
@@ -113,9 +113,10 @@ class _Checker:
             self._add(f"<{parent.tag}> has a second <{tag}>")
         parent.children.add(tag)
         if name is not None:
-            if not name or (tag, name) in parent.names:
-                self._add(f"<{parent.tag}> has two <{tag}> named {name!r}, or an empty name")
-            parent.names.add((tag, name))
+            # Unique among all children, whatever they are: Gazebo's own checker insists.
+            if not name or name in parent.names:
+                self._add(f"<{parent.tag}> has two children named {name!r}, or an empty name")
+            parent.names.add(name)
 
     def _data(self, text: str) -> None:
         if not self._in_plugin and self._stack:

@@ -49,6 +49,19 @@ def test_sdformat_has_nothing_to_say():
         assert strict_report(path.read_text()) == "", path
 
 
+def test_gazebos_own_checker_finds_nothing(tmp_path):
+    for path in [*ROOT.glob("models/*/model.sdf"), *ROOT.glob("worlds/*/world.sdf")]:
+        checked = subprocess.run(
+            [str(find_gazebo().program), "sdf", "-k", str(path)],
+            env=gazebo_environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert checked.returncode == 0, f"{path.relative_to(ROOT)}: {checked.stderr[:500]}"
+
+
 @needs_sdformat
 def test_sdformat_takes_the_rendered_sensors_too(tmp_path):
     fleet = load_fleet(ROOT / "worlds/yard.toml", environ={})
