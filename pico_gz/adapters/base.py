@@ -121,7 +121,8 @@ class SimulatorAdapter(ABC):
     def send_actuators(self, commands: Mapping[int, ActuatorCommands]) -> None:
         """Take what the vehicles want; one without an entry keeps its last command."""
         with self._lock:
-            self._require_connected("send_actuators")
+            if not self._connected:
+                raise self._not_connected("send_actuators")
             if not commands.keys() <= self._vehicles.keys():
                 raise UnknownVehicleError(
                     min(commands.keys() - self._vehicles.keys()), self._vehicles
@@ -139,7 +140,8 @@ class SimulatorAdapter(ABC):
         if dt_us <= 0:
             raise ConfigError(f"A step takes more than {dt_us} us.")
         with self._lock:
-            self._require_connected("step")
+            if not self._connected:
+                raise self._not_connected("step")
             records = self._step(dt_us)
             if records is None:
                 raise SimulatorError(f"{self.name}: a step gave nothing.", adapter=self.name)
@@ -243,8 +245,7 @@ class SimulatorAdapter(ABC):
         finally:
             self._lock.release()
 
-    def _require_connected(self, call: str) -> None:
-        if not self._connected:
-            raise SimulatorConnectionError(
-                f"{self.name}: {call} before connect.", adapter=self.name, hint="Call connect()."
-            )
+    def _not_connected(self, call: str) -> SimulatorConnectionError:
+        return SimulatorConnectionError(
+            f"{self.name}: {call} before connect.", adapter=self.name, hint="Call connect()."
+        )

@@ -98,7 +98,11 @@ class _Step:
 
 
 class ContactChecker:
-    """Stops vehicles at what they touch, and reports each touch once, when it begins."""
+    """Stops vehicles at what they touch, and reports each touch once, when it begins.
+
+    Attributes:
+        alone: there is nothing to touch, so that nothing need be checked.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -108,7 +112,7 @@ class ContactChecker:
         self._ids: list[int] = []
         self._places: list[tuple[Lane, int]] = []
         self._radii: Floats = np.zeros(0)
-        self._alone = True
+        self.alone = True
         fields = ("north_m", "east_m", "cos", "sin", "half_a_m", "half_b_m", "round_m")
         self._shapes = [
             np.array([getattr(shape, name) for shape in scene.outlines]) for name in fields
@@ -122,7 +126,7 @@ class ContactChecker:
         self._ids = sorted(places)
         self._places = [places[vehicle_id] for vehicle_id in self._ids]
         self._radii = np.array([lane.spec.radius_m for lane, _ in self._places])
-        self._alone = len(self._ids) < 2 and not self._scene.outlines
+        self.alone = len(self._ids) < 2 and not self._scene.outlines
         rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
         self._watches = [_Watch(lane, [rank[i] for i in ids]) for lane, ids in lanes]
         self._touching = {
@@ -153,8 +157,6 @@ class ContactChecker:
 
     def check(self, end_time_us: int) -> None:
         """Stop whoever ran into something in the step just made."""
-        if self._alone:
-            return
         for watch in self._watches:
             if watch.somebody_left():
                 break

@@ -84,8 +84,10 @@ class FleetEngine:
             lane.battery_ratio = unit.sensors.battery_ratio
             lane.advance(dt_us, wind)
         self.time_us = now_us = self.time_us + dt_us
-        if self._contacts is not None:
-            self._check_contacts(self._contacts)
+        if self._watched != groups.generation:
+            self._watch_contacts()
+        if self._contacts is not None and not self._contacts.alone:
+            self._contacts.check(now_us)
         for unit in groups.units:
             unit.lane.observe(dt_us, wind)
         if groups.sees_vehicles:
@@ -95,11 +97,10 @@ class FleetEngine:
             records += unit.sensors.sample(now_us, dt_us, unit.lane.motion)
         return records if groups.in_order else [records[place] for place in groups.order]
 
-    def _check_contacts(self, contacts: ContactChecker) -> None:
-        if self._watched != self._groups.generation:
-            self._watched = self._groups.generation
-            contacts.watch([(unit.lane, unit.ids) for unit in self._groups.units])
-        contacts.check(self.time_us)
+    def _watch_contacts(self) -> None:
+        self._watched = self._groups.generation
+        if self._contacts is not None:
+            self._contacts.watch([(unit.lane, unit.ids) for unit in self._groups.units])
 
     def _fail_actuators(self, dt_us: int) -> None:
         for member in self._failing:

@@ -51,6 +51,7 @@ class Lane:
         vehicles: Sequence[Mapping[str, Any]],
     ) -> None:
         self.ops = ops
+        self._scalar = ops is SCALAR
         self.spec = spec
         self.size = len(vehicles)
         self.battery_ratio: Column = 1.0
@@ -81,7 +82,7 @@ class Lane:
         step = self._steps.get(dt_us) or self._prepare(dt_us)
         pose, level = self.pose, self._level
         if self._commanded:
-            self._take_commands()
+            self._commands, self._commanded = np.array(self._wanted), False
         push = None if level and wind is None else self._push(wind)
         travel = self._drive_by(step, push)
         if not level and self._pushable:
@@ -280,13 +281,11 @@ class Lane:
 
     def command(self, place: int, first: float, second: float) -> None:
         """Set what the vehicle at this place is told to do, from now on."""
+        if self._scalar:
+            self._commands = (first, second)
+            return
         self._wanted[0][place], self._wanted[1][place] = first, second
         self._commanded = True
-
-    def _take_commands(self) -> None:
-        first, second = self._wanted
-        self._commands = (first[0], second[0]) if self.ops is SCALAR else np.array(self._wanted)
-        self._commanded = False
 
     def _load(self, vehicles: Sequence[Mapping[str, Any]]) -> None:
         for name in POSE_FIELDS:

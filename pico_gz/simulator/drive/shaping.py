@@ -21,7 +21,7 @@ class Shaping:
         if self._plain:
             return command
         if ops is SCALAR:
-            return -self._size_of_one(-command) if command < 0.0 else self._size_of_one(command)
+            return self.of_one(command)
         size = ops.absolute(command)
         if self._deadband > 0.0:
             size = (size - self._deadband) * self._stretch
@@ -31,14 +31,15 @@ class Shaping:
             size = size * self._linear + self._cubic * (size * size * size)
         return ops.where(command < 0.0, -size, size)
 
-    def _size_of_one(self, size: float) -> float:
-        """The same for the size of one command, without a call per operation."""
+    def of_one(self, command: float) -> float:
+        """The same for one command, without a call per operation."""
+        size = abs(command)
         if self._deadband > 0.0:
             size = (size - self._deadband) * self._stretch
             if size <= 0.0:
-                return 0.0
-            if size > 1.0:
+                size = 0.0
+            elif size > 1.0:
                 size = 1.0
         if self._cubic > 0.0:
             size = size * self._linear + self._cubic * (size * size * size)
-        return size
+        return -size if command < 0.0 else size

@@ -66,8 +66,12 @@ class SkidDrive:
             left, left_mean = law.advance(ops, left_before, left_target, push_mps2)
             right, right_mean = law.advance(ops, right_before, right_target, push_mps2)
             ends: Rows = (left, right)
-            load_left = self._load_of_one(left_target - left)
-            load_right = self._load_of_one(right_target - right)
+            load_left = abs(left_target - left) * self._unload
+            load_right = abs(right_target - right) * self._unload
+            if load_left > 1.0:
+                load_left = 1.0
+            if load_right > 1.0:
+                load_right = 1.0
         else:
             # Both sides in one array: half the calls for the same numbers.
             ends, means = law.advance(ops, memory, targets, push_mps2)
@@ -100,12 +104,12 @@ class SkidDrive:
         full = self._full_mps
         if self._battery_scaling:
             full = full * battery_ratio
-        shape = self._shaping.apply
         if ops is SCALAR:
+            shape = self._shaping.of_one
             first, second = commands
-            targets: Rows = (shape(ops, first) * full, shape(ops, second) * full)
+            targets: Rows = (shape(first) * full, shape(second) * full)
         else:
-            targets = shape(ops, commands) * full
+            targets = self._shaping.apply(ops, commands) * full
         if self._difference_mps > 0.0:
             targets = self._turn_limited(ops, targets)
         return targets
@@ -150,10 +154,6 @@ class SkidDrive:
 
     def _load(self, ops: Ops, targets: Rows, speeds: Rows) -> Rows:
         return ops.minimum(ops.absolute(targets - speeds) * self._unload, 1.0)
-
-    def _load_of_one(self, behind_mps: float) -> float:
-        load = abs(behind_mps) * self._unload
-        return load if load < 1.0 else 1.0
 
     def blocked(self, memory: tuple[float, ...]) -> tuple[float, ...]:
         """Stop the common part of both sides; it may still spin."""

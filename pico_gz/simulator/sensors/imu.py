@@ -116,8 +116,12 @@ class Imu(Sensor):
     def _sample_one(self, m: Motion) -> list[ImuData]:
         """Return a lone vehicle's sample; in one piece, because it runs every step."""
         errors = self._errors
-        force = _specific_force(m)
-        fx, fy, fz = _with_lever(m, force, errors.lever) if errors.has_lever else force
+        an, ae, ad = m.accel_n_mps2, m.accel_e_mps2, m.accel_d_mps2 - GRAVITY_MPS2
+        fx = m.r00 * an + m.r10 * ae + m.r20 * ad
+        fy = m.r01 * an + m.r11 * ae + m.r21 * ad
+        fz = m.r02 * an + m.r12 * ae + m.r22 * ad
+        if errors.has_lever:
+            fx, fy, fz = _with_lever(m, (fx, fy, fz), errors.lever)
         accel_var, gyro_var = self._variances
         if errors.shakes:
             throttle = m.throttle_abs
