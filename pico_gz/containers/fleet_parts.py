@@ -11,7 +11,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.ports import Link, is_loopback
 
 GAZEBO, LIGHTWEIGHT, AUTO = "gazebo", "lightweight", "auto"
-# A cautious guess of what one world carries in about real time on two processors.
+# The most that was tried. Lockstep keeps the results the same, but two processors need 1.2 s for
+# a simulated second of 3 rovers, 3 s for 10 and 4 s for 20, of both processors together.
 ROVERS_PER_WORLD = 20
 ROVERS_PER_BRIDGE = 255
 
