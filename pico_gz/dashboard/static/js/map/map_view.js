@@ -19,12 +19,13 @@ export class MapView {
   /** The place under the pointer, or the cross of the keyboard. */
   cursor = null;
   showCross = false;
+  /** Whether the fleet was framed, or people chose another part of the map. */
+  fitted = false;
 
   #canvas = byId("map");
   #context = this.#canvas.getContext("2d");
   #terrain = new TerrainLayer();
   #due = false;
-  #fitted = false;
 
   constructor(fleet, theme) {
     this.fleet = fleet;
@@ -91,23 +92,23 @@ export class MapView {
 
   #begin() {
     this.#terrain.set(this.fleet.about.terrain);
-    this.#fitted = false;
+    this.fitted = false;
     this.redraw();
   }
 
   /** Frame the fleet as soon as both places and missions are known, then leave it to people. */
   #fitOnce() {
-    if (this.#fitted) return;
+    if (this.fitted) return;
     const rovers = [...this.fleet.rovers.values()];
     if (!rovers.some((rover) => rover.place)) return;
     const planned = rovers.filter((rover) => rover.commandable);
-    this.#fitted = planned.every((rover) => rover.plan);
+    this.fitted = planned.every((rover) => rover.plan);
     this.fit();
   }
 
   /** People moved the map: do not move it under their hands. */
   touched() {
-    this.#fitted = true;
+    this.fitted = true;
   }
 
   #repaint() {
