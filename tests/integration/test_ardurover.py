@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(300)]
 
 WP_RADIUS_M = {"ardupilot_skid": 2.0, "ardupilot_car": 3.0}
+WARM_UP_STEPS, ROUND_S, ROUNDS = 1000, 0.04, 100
+KIT_SHARE = 0.30
 MakeRig = Callable[..., ArduRoverRig]
 
 
@@ -144,26 +146,27 @@ def make_ardurover(vehicle_id: int, folder: Path, speedup: float = 1000.0) -> Au
 
 
 def test_real_time_factor_beside_a_minimal_echo_server(make_rig: MakeRig, tmp_path: Path) -> None:
-    """The same ArduRover, first on the least possible server, then on the kit's physics."""
+    """The same ArduRover on the least possible server and on the kit's physics, in turns."""
     vehicle_id = FIRST_ID + 6
     folder = tmp_path / "echo"
     folder.mkdir()
+    rig = make_rig("ardupilot_skid", speedup=1000.0)
+    rig.grounds[FIRST_ID].close()
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
         make_ardurover(vehicle_id, folder),
-        ground_sink(vehicle_id) as sink,
+        ground_sink(vehicle_id) as echo_sink,
+        ground_sink(FIRST_ID) as kit_sink,
     ):
         server.bind(("127.0.0.1", PortRules().fdm_port(vehicle_id)))
         server.settimeout(10.0)
-        echo_factor = measure(lambda: echo_steps(server, sink))
-    rig = make_rig("ardupilot_skid", speedup=1000.0)
-    rig.grounds[FIRST_ID].close()
-    with ground_sink(FIRST_ID) as sink:
         rig.start_autopilots()
-        kit_factor = measure(lambda: kit_steps(rig, sink))
+        echo_factor, kit_factor = best_factors(
+            echo_steps(server, echo_sink), kit_steps(rig, kit_sink)
+        )
     log.info("real-time factor: echo %.1f, kit %.1f", echo_factor, kit_factor)
-    # The goal is 80 % on a quiet machine; this only catches a collapse.
-    assert kit_factor >= 0.25 * echo_factor
+    # The goal is 80 % on a quiet machine.
+    assert kit_factor >= KIT_SHARE * echo_factor
 
 
 def ground_sink(vehicle_id: int) -> socket.socket:
@@ -180,15 +183,28 @@ def drain(sink: socket.socket) -> None:
             sink.recv(2048)
 
 
-def measure(steps: Callable[[], Iterator[None]]) -> float:
-    """Simulated over wall time of 5000 steps, after 1000 to warm up."""
-    stepping = steps()
-    for _ in range(1000):
-        next(stepping)
-    started_s = time.monotonic()
-    for _ in range(5000):
-        next(stepping)
-    return 5000 * STEP_US / 1e6 / (time.monotonic() - started_s)
+def best_factors(*steppers: Iterator[None]) -> list[float]:
+    """Simulated over wall time of each in its fastest round; the others were disturbed.
+
+    Rounds are equally long for all: a longer one would be disturbed more often.
+    """
+    best = [0.0] * len(steppers)
+    for stepping in steppers:
+        take(stepping, WARM_UP_STEPS)
+    for _ in range(ROUNDS):
+        for index, stepping in enumerate(steppers):
+            steps = 0
+            started_s = time.monotonic()
+            while (lasted_s := time.monotonic() - started_s) < ROUND_S:
+                take(stepping, 10)
+                steps += 10
+            best[index] = max(best[index], steps * STEP_US / 1e6 / lasted_s)
+    return best
+
+
+def take(stepping: Iterator[None], steps: int) -> None:
+    for _ in itertools.islice(stepping, steps):
+        pass
 
 
 def echo_steps(server: socket.socket, sink: socket.socket) -> Iterator[None]:
