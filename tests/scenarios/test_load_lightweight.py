@@ -3,7 +3,8 @@
 Machines differ and are noisy, so the goals are those of a machine on which one turn of the bare
 loop of ``pico-gz bench`` takes 0.1 us. Processor time itself stretches while others use the
 machine's caches and its other threads. So parts of the minute and bare loops of about the same
-length take turns, and of both the least disturbed one counts: no single reading decides.
+length take turns, and of both the least disturbed one counts: no single reading decides. On a
+machine that is never left alone for a minute, the next minute may tell.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from pico_gz.messages import ActuatorCommands, Pose, VehicleConfig
 
 STEP_US = 10_000
 SECONDS = 60
-PARTS = 60
+PARTS = 300  # each of 20 steps, among them one with a GPS fix
+MINUTES = 3
 REFERENCE_US = 0.1
-TURNS = 50_000
+TURNS = 10_000
 
 
 def fleet(count: int) -> LightweightAdapter:
@@ -56,11 +58,14 @@ def part_s(adapter: LightweightAdapter, commands: dict[int, ActuatorCommands]) -
 def test_faster_than_real_time(count, least):
     adapter = fleet(count)
     commands = {i: ActuatorCommands(0, i, (0.8, 0.6)) for i in adapter.vehicle_ids()}
-    used_s, bare_us = [], []
-    for _ in range(PARTS):
-        bare_us.append(bare_turn_us())
-        used_s.append(part_s(adapter, commands))
-    assert adapter.sim_time_us() == SECONDS * 1_000_000
-    slowness = min(bare_us) / REFERENCE_US
-    speed = SECONDS / PARTS / min(used_s) * slowness
+    used_s, bare_us, speed, slowness = [], [], 0.0, 1.0
+    for minute in range(1, MINUTES + 1):
+        for _ in range(PARTS):
+            bare_us.append(bare_turn_us())
+            used_s.append(part_s(adapter, commands))
+        assert adapter.sim_time_us() == minute * SECONDS * 1_000_000
+        slowness = min(bare_us) / REFERENCE_US
+        speed = SECONDS / PARTS / min(used_s) * slowness
+        if speed >= least:
+            break
     assert speed >= least, f"{speed:.0f} times real time, at a slowness of {slowness:.2f}"
