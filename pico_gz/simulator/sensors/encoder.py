@@ -42,7 +42,8 @@ class Encoder(Sensor):
 
     def sample(self, now_us: int, dt_us: int, motion: Motion) -> list[EncoderData]:
         """Return one sample per vehicle."""
-        self.clock.tick(now_us, dt_us)
+        if self.clock.period_us:
+            self.clock.tick(now_us, dt_us)
         left = self._floor(motion.wheel_left_rad * self._per_rad)
         right = self._floor(motion.wheel_right_rad * self._per_rad)
         if self._loses_ticks:
