@@ -13,7 +13,9 @@ from pico_gz.session.session import Session
 def figure() -> Figure:
     """Mean processor time of a tick, measured inside a running mission."""
     overrides = FleetOverrides(rovers=1, adapter="lightweight", speed="max")
-    options = RunOptions(duration_s=40.0, demo=True, mavlink=False, control=False)
+    options = RunOptions(
+        duration_s=40.0, demo=True, mavlink=False, control=False, check_ports=False
+    )
     with Session(default_fleet(overrides=overrides), options) as session:
         autopilot = session.bridge.get_vehicle(1).autopilot
         assert autopilot is not None

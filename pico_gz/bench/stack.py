@@ -8,6 +8,7 @@ import time
 from pico_gz import SitlBridge, VehicleConfig
 from pico_gz.bench.figure import Figure, best_us
 from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.port_owner import free_offset
 from pico_gz.session.options import RunOptions
 from pico_gz.session.result import RunResult
 from pico_gz.session.session import Session
@@ -95,6 +96,9 @@ def _run(rovers: int, duration_s: float, *, mavlink: bool) -> tuple[RunResult, f
             layout="grid",
         )
     )
+    # Beside another run, too.
+    offset = free_offset(lambda number: fleet.with_port_offset(number).port_plan())
+    fleet = fleet.with_port_offset(offset) if offset else fleet
     options = RunOptions(duration_s=duration_s, demo=True, mavlink=mavlink, control=False)
     with Session(fleet, options) as session:
         started_s = time.process_time()
