@@ -150,15 +150,15 @@ _OPTIONAL_FIELDS = tuple(name for name in StateRecord.__struct_fields__ if name 
 _PLAIN_COLONS = 7
 
 
-def encode_state(record: StateRecord) -> bytes:
-    """Return the record as one datagram.
+def encode_state(record: StateRecord, extra: msgspec.Struct | None = None) -> bytes:
+    """Return the record as one datagram; ``extra`` are keys that follow all others.
 
     Raises:
         EncodeError: a number that is not finite, no attitude, or a record that is too long.
     """
     if record.quat_wxyz is None and record.attitude_rad is None:
         raise EncodeError("A state record needs an attitude or a quaternion.")
-    return _framed(record)
+    return _framed(record, extra)
 
 
 def encode_plain_state(
@@ -176,8 +176,10 @@ def encode_plain_state(
     return _framed(_PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps))
 
 
-def _framed(record: msgspec.Struct) -> bytes:
+def _framed(record: msgspec.Struct, extra: msgspec.Struct | None = None) -> bytes:
     body = _encoder.encode(record)
+    if extra is not None:
+        body = b"%b,%b" % (body[:-1], _encoder.encode(extra)[1:])
     # The encoder writes NaN and infinity as null, which the autopilot would misread.
     if b"null" in body:
         raise EncodeError("A state record has a number that is not finite.")

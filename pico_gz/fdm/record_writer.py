@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pico_gz.codecs.ardupilot_extras import ExtraMemory
 from pico_gz.codecs.ardupilot_state import (
     MAX_RANGEFINDERS,
     BatteryRecord,
@@ -46,6 +47,7 @@ class RecordWriter:
         self._battery: BatteryRecord | None = None
         self._rc: dict[str, float] | None = None
         self._windy = False
+        self._extra = ExtraMemory() if vehicle.extra_keys else None
 
     def set_rc(self, channels_us: Sequence[int]) -> None:
         """Send these radio channels from now on, RC1 first [us]."""
@@ -77,6 +79,7 @@ class RecordWriter:
             and self._geodetic is None
             and self._no_lockstep is None
             and not self._windy
+            and self._extra is None
             and self._ranges_m[0] is None
         )
 
@@ -107,10 +110,13 @@ class RecordWriter:
                 rc=self._rc,
                 battery=self._battery,
                 no_lockstep=self._no_lockstep,
-            )
+            ),
+            None if self._extra is None else self._extra.keys(time_us),
         )
 
     def _remember(self, sensors: SensorData) -> None:
+        if self._extra is not None:
+            self._extra.remember(sensors)
         if sensors.rangefinders is not None:
             fitted = sensors.rangefinders[:MAX_RANGEFINDERS]
             missing = (None,) * (MAX_RANGEFINDERS - len(fitted))

@@ -39,6 +39,8 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
         drive: what its commands mean.
         channels: which servo output does what.
         imu: where the IMU of its records comes from.
+        extra_keys: also send ``gps``, ``mag``, ``baro``, ``encoders`` and ``sim``, for firmware
+            that does not make up its own; ArduPilot does not look at them.
     """
 
     vehicle_id: int
@@ -46,6 +48,7 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
     drive: DriveKind = DriveKind.SKID
     channels: ChannelMap = ARDUPILOT_CHANNELS
     imu: ImuSource = ImuSource.TRUTH
+    extra_keys: bool = False
 
     def __post_init__(self) -> None:
         """Check id and port."""

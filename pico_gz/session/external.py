@@ -23,6 +23,10 @@ def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
     return [plan for plan in fleet.vehicles if plan.config.autopilot == "external"]
 
 
+# The firmware of these boards has no sensor models of its own.
+EXTRA_KEYS_FOR = "pico_trail"
+
+
 def make_fdm_server(
     fleet: FleetConfig,
     ports: PortPlan,
@@ -42,6 +46,7 @@ def make_fdm_server(
                 channels=plan.config.channels,
                 # What Gazebo's IMU measures is passed through as it is.
                 imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
+                extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
             )
             for plan in external_plans(fleet)
         ],

@@ -1,5 +1,6 @@
 """Truth and sensors as a record."""
 
+import json
 import math
 
 import msgspec
@@ -10,7 +11,16 @@ from pico_gz.errors import EncodeError
 from pico_gz.fdm.record_writer import RecordWriter, apparent_wind, specific_force
 from pico_gz.fdm.vehicle import ArduPilotProfile, ExternalVehicle, ImuSource
 from pico_gz.frames import quat_from_euler
-from pico_gz.messages import BatteryData, ImuData, RangefinderData, SensorData
+from pico_gz.messages import (
+    BarometerData,
+    BatteryData,
+    CompassData,
+    EncoderData,
+    GpsData,
+    ImuData,
+    RangefinderData,
+    SensorData,
+)
 from pico_gz.testing.fdm_rig import level_truth
 from pico_gz.testing.substring_parser import SubstringParser
 
@@ -136,7 +146,8 @@ def test_what_is_not_finite_cannot_be_written() -> None:
 
 
 def test_everything_at_once_fits_a_datagram_and_both_parsers() -> None:
-    writer = RecordWriter(VEHICLE, P47, lockstep=False, geodetic=lambda n, e, d: (n, e, d))
+    vehicle = msgspec.structs.replace(VEHICLE, extra_keys=True)
+    writer = RecordWriter(vehicle, P47, lockstep=False, geodetic=lambda n, e, d: (n, e, d))
     writer.set_rc([1500] * 12)
     ugly = 1234567.1234567891
     truth = msgspec.structs.replace(
@@ -152,8 +163,54 @@ def test_everything_at_once_fits_a_datagram_and_both_parsers() -> None:
     data = sensors(
         rangefinders=(RangefinderData(1.2345678901234567),) * 6,
         battery=BatteryData(12.345678901234567, 1.2345678901234567),
-    )
+        gps=GpsData(
+            lat_deg=-35.123456789012345, lon_deg=-139.12345678901234, alt_m=-1234.1234567890123,
+            speed_ms=1.2345678901234567, course_deg=359.12345678901234,
+        ),
+        compass=CompassData((-0.12345678901234567,) * 3),
+        barometer=BarometerData(101_325.12345678901, -15.123456789012345),
+        encoders=EncoderData((-123_456_789, -123_456_789)),
+    )  # fmt: skip
     datagram = writer.write(truth, data, 123_456_789_012)
     assert len(datagram) < 1400
     assert SubstringParser().feed(datagram)
     assert SubstringParser(release_47=True).feed(datagram)
+
+
+FITTED = {
+    "gps": GpsData(lat_deg=35.5, lon_deg=139.5, alt_m=40.0, speed_ms=0.5, course_deg=90.0),
+    "compass": CompassData((0.3, -0.05, 0.35)),
+    "barometer": BarometerData(101_325.0, 15.5),
+    "encoders": EncoderData((120, 118)),
+}
+
+
+def test_extra_keys_follow_all_others_and_are_remembered() -> None:
+    vehicle = msgspec.structs.replace(VEHICLE, extra_keys=True)
+    writer = RecordWriter(vehicle, P46)
+    writer.set_rc([1500])
+    writer.write(level_truth(), sensors(**FITTED, battery=BatteryData(7.4, 0.5)), 10_000)
+    record = json.loads(writer.write(level_truth(), None, 12_000))
+    assert list(record)[-5:] == ["gps", "mag", "baro", "encoders", "sim"]
+    assert list(record)[-6] == "battery"
+    assert record["gps"] == {"lat": 35.5, "lon": 139.5, "alt": 40.0, "speed": 0.5, "course": 90.0}
+    assert record["mag"] == [0.3, -0.05, 0.35]
+    assert record["baro"] == {"pressure": 101_325.0, "temperature": 15.5}
+    assert record["encoders"] == [120, 118]
+    assert record["sim"] == {"epoch": 0, "dt": 0.002}
+    assert json.loads(writer.write(level_truth(), None, 2_000))["sim"] == {"epoch": 1, "dt": 0.0}
+
+
+@pytest.mark.parametrize("release_47", [False, True])
+def test_extra_keys_change_nothing_for_ardupilot(release_47: bool) -> None:
+    plain = RecordWriter(VEHICLE, P46).write(level_truth(), sensors(), 10_000)
+    vehicle = msgspec.structs.replace(VEHICLE, extra_keys=True)
+    extra = RecordWriter(vehicle, P46).write(level_truth(), sensors(**FITTED), 10_000)
+    seen = []
+    for data in (plain, extra):
+        parser = SubstringParser(release_47=release_47)
+        assert parser.feed(data)
+        seen.append(parser.state.values)
+    assert seen[0] == seen[1]
+    assert len(extra) > len(plain)
+    assert decode_state(extra).position_ned_m == decode_state(plain).position_ned_m
