@@ -153,7 +153,7 @@ def _stop_while_followed(pico_gz, run, engine):
     try:
         assert following.stdout.readline().startswith("lightweight |")
         (state,) = json.loads(pico_gz("status", "--name", run["run"], "--json").stdout)["services"]
-        docker(engine, "stop", state["container"])
+        docker(engine, "stop", "--time", "60", state["container"])
         rest, _ = following.communicate(timeout=30)
     finally:
         following.kill()

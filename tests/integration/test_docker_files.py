@@ -1,6 +1,7 @@
 """Dockerfiles, Compose file and workflows, as their own checkers see them. No engine needed."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -103,6 +104,8 @@ def config():
     done = subprocess.run(
         ["docker", "compose", "-p", "x", "--profile", "*", "config", "--format", "json"],
         cwd=ROOT,
+        # Without the caller's own ports and images.
+        env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         capture_output=True,
         text=True,
     )

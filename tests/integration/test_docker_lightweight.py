@@ -142,7 +142,7 @@ def test_restart_of_the_container(stack):
 
 def test_the_end_is_quick_and_clean_and_recordings_belong_to_the_caller(start):
     stack = start()
-    assert stack.stop(SERVICE) == [143]  # by itself, on SIGTERM
+    assert stack.stop(SERVICE) == 143  # by itself, on SIGTERM
     owner = stack.runs.stat()
     (recording,) = stack.runs.glob("from_outside-*/run.json")
     for path in (recording, recording.parent):
