@@ -201,7 +201,7 @@ class FdmServer:
         while not finished:
             missing = self._lockstep and self._is_missing(waiting_for)
             for vehicle_id in self._poller.wait(deadline_s - now_s if missing else 0.0):
-                self._read(vehicle_id)
+                self._take(vehicle_id)
             now_s = self._poller.now_s()
             finished = not (missing and self._is_missing(waiting_for)) or now_s >= deadline_s
         if now_s - started_s > SLOW_S and self._fresh and not self._unanswered:
@@ -227,7 +227,7 @@ class FdmServer:
             item = self._served[vehicle_id].socket.receive_soon()
             if item is None:
                 return False
-            self._read(vehicle_id, item)
+            self._take(vehicle_id, item)
         return not self._unanswered
 
     def _name_slowest(self, waited_s: float, now_s: float) -> None:
@@ -245,7 +245,8 @@ class FdmServer:
     def service(self) -> None:
         """Answer repeats while the run is paused, so that autopilots stay alive."""
         for vehicle_id in self._poller.wait(0.0):
-            self._read(vehicle_id)
+            if self._read(vehicle_id):
+                self._repeat_reply(self._served[vehicle_id])
 
     def close(self) -> None:
         """Close every socket; twice is fine."""
@@ -257,8 +258,21 @@ class FdmServer:
 
     # --- what arrives ---------------------------------------------------------------------
 
-    def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
-        """Take everything that has arrived for a vehicle; the newest packet wins."""
+    def _take(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
+        """Read a vehicle's packets and answer a repeat.
+
+        A frame that is still owed its record gets it with this step; the last record would be
+        taken for it, and the autopilot would be a frame ahead.
+        """
+        served = self._served[vehicle_id]
+        if self._read(vehicle_id, first) and not served.connection.owed:
+            self._repeat_reply(served)
+
+    def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> bool:
+        """Take everything that has arrived for a vehicle; the newest packet wins.
+
+        True when that was a repeat.
+        """
         served = self._served[vehicle_id]
         connection = served.connection
         repeated = False
@@ -282,8 +296,7 @@ class FdmServer:
             self._unanswered.discard(vehicle_id)
             self._fresh.add(vehicle_id)
             self._last_heard = vehicle_id
-        if repeated:
-            self._repeat_reply(served)
+        return repeated
 
     def _reply(self, served: _Served, data: bytes) -> None:
         connection = served.connection

@@ -100,6 +100,21 @@ def test_a_repeat_gets_the_same_bytes_and_is_no_command() -> None:
     assert bench.server.unanswered() == (1,)
 
 
+def test_a_repeat_of_a_frame_that_is_owed_its_record_gets_that_record_only() -> None:
+    """A starved server finds the frame and its repeat together."""
+    bench = Bench()
+    bench.send(servo(0))
+    bench.server.collect(0.0)
+    bench.hand_over(1000)
+    assert len(bench.replies()) == 1
+    bench.send(servo(1))
+    bench.send(servo(1))
+    assert set(bench.server.collect(0.1)) == {1}
+    assert bench.replies() == []
+    bench.hand_over(2000)
+    assert [decode_state(data).timestamp_s for data in bench.replies()] == [0.002]
+
+
 def test_a_repeat_before_any_state_is_not_answered() -> None:
     bench = Bench()
     bench.send(servo(0))
