@@ -28,7 +28,7 @@ def test_good():
         ('<world name="w">', '<world name="w" nane="x">', 2, "no attribute 'nane'"),
         ("</gravity>", "</gravity><gravity>0 0 0</gravity>", 3, "second <gravity>"),
         ("</link>", '</link><link name="l"/>', 5, "two children named 'l'"),
-        ("</link>", '</link><frame name="l"/>', 5, "two children named 'l'"),
+        ("</link>", '</link><joint name="l"/>', 5, "two children named 'l'"),
         ("</link>", '</link><link name=""/>', 5, "empty name"),
         ("<static>true", "<plugin/><world/><static>true", 5, "<world> does not belong"),
         ("</link>", '<plugin name="p"/></link>', 5, "<plugin> does not belong into <link>"),
