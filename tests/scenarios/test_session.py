@@ -15,20 +15,28 @@ from pico_gz import LightweightAdapter, Pose, SitlBridge, VehicleConfig
 from pico_gz.bridge.trace import TraceDigest
 from pico_gz.config import FleetOverrides, default_fleet, load_fleet
 from pico_gz.errors import ConfigError
-from pico_gz.port_owner import free_offset
 from pico_gz.session.options import RunOptions
 from pico_gz.session.session import Session
 from pico_gz.simulator.world import World
+from pico_gz.testing import PortLeases
 from pico_gz.vehicle.scripted import make_script
 
 ROOT = Path(__file__).parents[2]
+# Other workers run sessions at the same moment: what merely is free now may be taken at once.
+LEASES = PortLeases()
+
+
+@pytest.fixture(autouse=True)
+def give_ports_back():
+    yield
+    LEASES.release()
 
 
 def make_fleet(rovers: int = 2, **overrides):
     fleet = default_fleet(
         overrides=FleetOverrides(rovers=rovers, adapter="lightweight", speed="max", **overrides)
     )
-    offset = free_offset(lambda offset: fleet.with_port_offset(offset).port_plan())
+    offset = LEASES.offset_for(lambda offset: fleet.with_port_offset(offset).port_plan())
     return fleet.with_port_offset(offset)
 
 
@@ -152,7 +160,7 @@ def test_parameters_set_from_the_ground_are_kept_for_the_next_run(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "yard.toml").write_text("[fleet]\ncount = 1\nadapter = 'lightweight'\n")
     fleet = load_fleet(tmp_path / "yard.toml", FleetOverrides(speed="max"))
-    options = RunOptions(duration_s=0.1, mavlink=False, control=False)
+    options = RunOptions(duration_s=0.1, mavlink=False, control=False, check_ports=False)
     with Session(fleet, options) as session:
         session.bridge.get_vehicle(1).autopilot.set_param("WP_RADIUS", 1.25)
         session.run()
@@ -181,7 +189,7 @@ def test_contacts_are_told_as_events(tmp_path):
         "[[obstacle]]\nkind = 'disc'\nnorth_m = 2.0\neast_m = 0.0\nradius_m = 0.5\n"
     )
     fleet = load_fleet(tmp_path / "wall.toml", FleetOverrides(speed="max"))
-    options = RunOptions(duration_s=10.0, mavlink=False, control=False)
+    options = RunOptions(duration_s=10.0, mavlink=False, control=False, check_ports=False)
     with Session(fleet, options) as session:
         result = session.run()
     assert result.events["contact"] >= 1
@@ -189,6 +197,7 @@ def test_contacts_are_told_as_events(tmp_path):
 
 
 def open_files() -> int:
+    LEASES.release()  # locks of the tests, not of a run
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
