@@ -1,10 +1,8 @@
 """The built-in simulator alone, flat out: a minute of simulation in processor time.
 
-Machines differ and are noisy, so the goals are those of a machine on which one turn of the bare
-loop of ``pico-gz bench`` takes 0.1 us. Processor time itself stretches while others use the
-machine's caches and its other threads. So parts of the minute and bare loops of about the same
-length take turns, and of both the least disturbed one counts: no single reading decides. On a
-machine that is never left alone for a minute, the next minute may tell.
+Processor time itself stretches while others use the machine's caches and its other threads, so
+the least disturbed second of the minute counts. A machine that is slow by itself, on which one
+turn of the bare loop of ``pico-gz bench`` takes more than 0.1 us, is forgiven that much.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ from pico_gz.messages import ActuatorCommands, Pose, VehicleConfig
 
 STEP_US = 10_000
 SECONDS = 60
-PARTS = 300  # each of 20 steps, among them one with a GPS fix
-MINUTES = 3
+PARTS = 60
 REFERENCE_US = 0.1
 TURNS = 10_000
 
@@ -58,14 +55,11 @@ def part_s(adapter: LightweightAdapter, commands: dict[int, ActuatorCommands]) -
 def test_faster_than_real_time(count, least):
     adapter = fleet(count)
     commands = {i: ActuatorCommands(0, i, (0.8, 0.6)) for i in adapter.vehicle_ids()}
-    used_s, bare_us, speed, slowness = [], [], 0.0, 1.0
-    for minute in range(1, MINUTES + 1):
-        for _ in range(PARTS):
-            bare_us.append(bare_turn_us())
-            used_s.append(part_s(adapter, commands))
-        assert adapter.sim_time_us() == minute * SECONDS * 1_000_000
-        slowness = min(bare_us) / REFERENCE_US
-        speed = SECONDS / PARTS / min(used_s) * slowness
-        if speed >= least:
-            break
+    used_s, bare_us = [], []
+    for _ in range(PARTS):
+        bare_us.append(bare_turn_us())
+        used_s.append(part_s(adapter, commands))
+    assert adapter.sim_time_us() == SECONDS * 1_000_000
+    slowness = max(1.0, min(bare_us) / REFERENCE_US)
+    speed = SECONDS / PARTS / min(used_s) * slowness
     assert speed >= least, f"{speed:.0f} times real time, at a slowness of {slowness:.2f}"
