@@ -49,13 +49,14 @@ class Session:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
-        notes: what people should know before it starts, one sentence each.
+        notes: what people should know before it starts, one sentence each, beside the
+            fleet's own ``warnings``.
     """
 
     def __init__(self, fleet: FleetConfig, options: RunOptions | None = None) -> None:
         self.options = options or RunOptions()
         self.fleet, reasons = choose_adapters(self._to_view(fleet))
-        self.notes: list[str] = [*fleet.warnings, *reasons]
+        self.notes: list[str] = list(reasons)
         self.ports: PortPlan = self.fleet.port_plan(
             own_world=has_own_world(self.fleet), dashboard=self.options.dashboard is not None
         )

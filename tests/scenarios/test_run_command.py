@@ -133,6 +133,18 @@ def test_ports_that_were_taken_meanwhile_are_moved_once_more():
         result("--rovers", "1", "--rc", "udp", "--duration", "0.1", "--speed", "max")
 
 
+def test_a_warning_is_told_once(tmp_path):
+    (tmp_path / "fleet.toml").write_text("[[vehicle]]\nid = 255\n")
+    done = run(
+        *("run", "fleet.toml", "--allow-gcs-sysid", "--adapter", "lightweight", *OFFSET),
+        *("--duration", "0.1", "--speed", "max"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    told = (done.stdout + done.stderr).count("most ground stations: give yours another one")
+    assert told == 1
+
+
 def test_errors_are_json_when_json_was_asked_for():
     done = run("run", "--rovers", "0", "--json")
     error = json.loads(done.stdout)["error"]
