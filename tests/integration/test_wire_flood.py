@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from test_wire_loads import BASE_PORT, STRIDE, drive_one_step, percentile_ms
+from test_wire_loads import STRIDE, base_port, drive_one_step, percentile_ms
 
 from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.messages import NoiseProfile, VehicleConfig
+from pico_gz.testing.port_lease import PortLeases
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,12 @@ class Fleet:
 
 @pytest.mark.slow
 def test_f09_what_a_flood_costs(caplog: pytest.LogCaptureFixture) -> None:
-    calm, flooded = Fleet(BASE_PORT, 0), Fleet(BASE_PORT + 200, GARBAGE_PER_S)
+    with PortLeases() as leases:
+        compare(base_port(leases), caplog)
+
+
+def compare(port: int, caplog: pytest.LogCaptureFixture) -> None:
+    calm, flooded = Fleet(port, 0), Fleet(port + 200, GARBAGE_PER_S)
     try:
         with caplog.at_level(logging.WARNING):
             start_s = time.monotonic()
