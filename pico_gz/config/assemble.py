@@ -81,6 +81,7 @@ def assemble(
         name=_name(file, source, len(vehicles), findings),
         source=source,
         seed=file.fleet.seed,
+        ardupilot=file.fleet.ardupilot,
         allow_gcs_sysid=file.fleet.allow_gcs_sysid,
         origin=file.origin,
         time=file.time,

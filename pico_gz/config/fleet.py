@@ -64,6 +64,7 @@ class FleetConfig:
         name: of the fleet.
         source: the file it came from; None without one.
         seed: start of all random numbers.
+        ardupilot: the release of external ArduPilots, ``4.6`` or ``4.7``.
         allow_gcs_sysid: whether id 255 may be a vehicle.
         origin: and ``time, layout, net, gazebo, terrain, wind``: the tables of those names.
         rules: where ports start, with the offset.
@@ -81,6 +82,7 @@ class FleetConfig:
     name: str
     source: Path | None
     seed: int
+    ardupilot: str
     allow_gcs_sysid: bool
     origin: OriginSection
     time: TimeSection

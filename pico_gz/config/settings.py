@@ -69,6 +69,8 @@ class FleetSection:
     """Simulator: auto, lightweight, gazebo, a name from [adapters] or of an installed plugin."""
     autopilot: str = "builtin"
     """Who drives: builtin, external, none, or script:NAME."""
+    ardupilot: Literal["4.6", "4.7"] = "4.6"
+    """Release of external ArduPilots: up to 4.6, or 4.7 and later, which also take latitude."""
     seed: Seed = 42
     """Start of all random numbers; same seed, same file, same version: same run."""
     allow_gcs_sysid: bool = False

@@ -50,6 +50,7 @@ def make_fdm_server(
             )
             for plan in external_plans(fleet)
         ],
+        profile=fleet.ardupilot,
         lockstep=lockstep,
         host=fleet.net.bind,
         geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(
