@@ -1,12 +1,12 @@
 import dataclasses
 
 import pytest
+from opened_runs import opened_run
 
 from pico_gz.bridge.events import BridgeEvent
 from pico_gz.dashboard.live import LiveSource
 from pico_gz.dashboard.rows import FIELDS
 from pico_gz.recording.topics import AutopilotSample
-from runs import opened_run
 
 
 @pytest.fixture
