@@ -45,6 +45,8 @@ needs_sdformat = pytest.mark.skipif(
 def test_sdformat_has_nothing_to_say():
     files = [*ROOT.glob("models/*/model.sdf"), *ROOT.glob("worlds/**/*.sdf")]
     assert len(files) > 10
+    broken = files[0].read_text().replace("<link ", "<grvity>0</grvity><link ", 1)
+    assert "grvity" in strict_report(broken), "it is really asked"
     for path in files:
         assert strict_report(path.read_text()) == "", path
 

@@ -6,6 +6,7 @@ Files of this kit are held against the table of what it writes. About other peop
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pico_gz.lint.finding import Finding, Severity
 from pico_gz.lint.trap import Trap
 from pico_gz.worldgen.check import check_sdf
 from pico_gz.worldgen.stamp import Origin, origin_of
+
+log = logging.getLogger(__name__)
 
 UNKNOWN_ELEMENT = Trap(
     name="unknown-element",
@@ -66,6 +69,9 @@ def strict_report(text: str) -> str:
             timeout=_READER_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        log.warning("sdformat was not asked: %s", exc)
         return ""
+    if done.returncode:
+        log.warning("sdformat was not asked: %s", done.stderr.strip().rpartition("\n")[2])
     return done.stdout

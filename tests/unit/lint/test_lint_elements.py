@@ -95,12 +95,20 @@ def test_another_python_may_have_sdformat(monkeypatch):
     def run(command, **options):
         assert command == ["/usr/bin/python3", strict_reader.__file__]
         assert options["input"] == BODY
-        return SimpleNamespace(stdout=report("grvity", 4))
+        return SimpleNamespace(stdout=report("grvity", 4), returncode=0)
 
     monkeypatch.setattr(elements, "find_bindings", lambda module: "/usr/bin/python3")
     monkeypatch.setattr(elements.subprocess, "run", run)
     (finding,) = check_strictly(BODY)
     assert finding.line == 4
+
+
+def test_a_reader_that_fails_is_told(monkeypatch, caplog):
+    broken = SimpleNamespace(stdout="", stderr="Traceback\nImportError: no library", returncode=1)
+    monkeypatch.setattr(elements, "find_bindings", lambda module: "/usr/bin/python3")
+    monkeypatch.setattr(elements.subprocess, "run", lambda *_, **__: broken)
+    assert list(check_strictly(BODY)) == []
+    assert "ImportError: no library" in caplog.text
 
 
 def test_the_reader_needs_nothing_of_the_kit():
