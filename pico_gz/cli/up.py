@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +18,12 @@ from pico_gz.containers.engine import Engine
 from pico_gz.containers.fleet_parts import problems
 from pico_gz.containers.stack import Addresses, published_ports, start
 from pico_gz.containers.stack_settings import DEFAULT_NAME, PROFILES, StackSettings
-from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.errors import ConfigError, PortClashError, did_you_mean
 from pico_gz.port_owner import free_offset
 from pico_gz.ports import GcsMode
 
 _TIMEOUT_S = 180.0
+_AUTO_TRIES = 4
 
 
 def up(
@@ -80,10 +82,13 @@ def up(
         runs=runs,
         record=record,
     )
-    settings = _with_ports(settings, port_offset)
     with Engine() as engine, StopOnSignal(_interrupt) as stopped:
+
+        def attempt(settings: StackSettings) -> Addresses:
+            return start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+
         try:
-            found = start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+            settings, found = _start_on_ports(settings, port_offset, attempt)
         except KeyboardInterrupt:
             _tell(f"Stopped. pico-gz down{_named(name)} removes what was started.")
             return stopped.exit_code
@@ -120,6 +125,23 @@ def _profiles(wanted: list[str]) -> tuple[str, ...]:
         if word not in PROFILES:
             raise ConfigError(f"There is no profile {word!r}.", hint=did_you_mean(word, PROFILES))
     return tuple(dict.fromkeys(wanted))
+
+
+def _start_on_ports(
+    settings: StackSettings, text: str, attempt: Callable[[StackSettings], Addresses]
+) -> tuple[StackSettings, Addresses]:
+    """Start on the ports that ``--port-offset`` says.
+
+    Ports that were free when ``auto`` looked may be taken by the time the engine opens them.
+    """
+    for _ in range(_AUTO_TRIES - 1 if text == AUTO else 0):
+        moved = _with_ports(settings, text)
+        try:
+            return moved, attempt(moved)
+        except PortClashError as exc:
+            _tell(f"{exc} Looking for others.")
+    moved = _with_ports(settings, text)
+    return moved, attempt(moved)
 
 
 def _with_ports(settings: StackSettings, text: str) -> StackSettings:

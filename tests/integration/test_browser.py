@@ -162,25 +162,27 @@ def test_rovers_move_and_pause_stops_them(run, open_page):
     assert page.errors == []
 
 
-def test_click_to_go_drives_there(run, open_page):
-    page = open_page(run.url)
-    page.wait("picoGz.fleet.rovers.get(3).row.mode === 'AUTO'")
-    page.tab.click("#fleet-body tr:nth-child(3)")
-    page.wait_for_fit()
-    start, middle = page.place(3), page.get("({ ...picoGz.map.view })")
-    # Well within the map, and far from the rover wherever its mission has brought it.
-    ahead_m = 3.0 if start["north"] < middle["north"] else -3.0
-    aside_m = 4.0 if start["east"] < middle["east"] else -4.0
-    goal = middle["north"] + ahead_m, middle["east"] + aside_m
-    assert math.dist(goal, (start["north"], start["east"])) >= 5.0
-    page.tab.click("#go")
-    page.tab.mouse.click(*page.pixel(*goal))
-    page.wait("picoGz.fleet.rovers.get(3).row.mode === 'GUIDED'")
-    page.wait(
-        f"Math.hypot(picoGz.fleet.rovers.get(3).place.north - {goal[0]},"
-        f" picoGz.fleet.rovers.get(3).place.east - {goal[1]}) < 2.5"  # GPS is off by a metre or two
-    )
-    assert page.errors == []
+def test_click_to_go_drives_there(open_page):
+    with viewed_run(1, speed=2.0) as run:  # with nobody in the way
+        page = open_page(run.url)
+        page.wait("picoGz.fleet.rovers.get(1).row.mode === 'AUTO'")
+        page.tab.click("#fleet-body tr:nth-child(1)")
+        page.wait_for_fit()
+        start, middle = page.place(1), page.get("({ ...picoGz.map.view })")
+        # Well within the map, and far from the rover wherever its mission has brought it.
+        ahead_m = 3.0 if start["north"] < middle["north"] else -3.0
+        aside_m = 4.0 if start["east"] < middle["east"] else -4.0
+        goal = middle["north"] + ahead_m, middle["east"] + aside_m
+        assert math.dist(goal, (start["north"], start["east"])) >= 5.0
+        page.tab.click("#go")
+        page.tab.mouse.click(*page.pixel(*goal))
+        page.wait("picoGz.fleet.rovers.get(1).row.mode === 'GUIDED'")
+        page.wait(
+            f"Math.hypot(picoGz.fleet.rovers.get(1).place.north - {goal[0]},"
+            # GPS is off by a metre or two.
+            f" picoGz.fleet.rovers.get(1).place.east - {goal[1]}) < 2.5"
+        )
+        assert page.errors == []
 
 
 def test_the_keyboard_is_enough(run, open_page):

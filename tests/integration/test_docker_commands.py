@@ -190,7 +190,7 @@ def test_a_stopped_up_leaves_nothing_that_goes_on(pico_gz, engine, image):
         text=True,
     ) as process:
         try:
-            assert any(" Creating" in line for line in process.stderr)
+            assert any(" Created" in line for line in process.stderr)  # the network is the first
             process.terminate()
             rest = process.stderr.read()
             assert process.wait(timeout=60) == 143

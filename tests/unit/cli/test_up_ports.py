@@ -1,0 +1,53 @@
+"""Which ports ``pico-gz up`` takes, and what it does when somebody is quicker."""
+
+import pytest
+
+from pico_gz.cli import up
+from pico_gz.containers.stack import Addresses
+from pico_gz.containers.stack_settings import StackSettings
+from pico_gz.errors import PortClashError
+
+FOUND = Addresses(view="", mavlink_tcp="")
+
+
+class Engine:
+    """Refuses the first ``clashes`` attempts, as one whose ports somebody has just taken."""
+
+    def __init__(self, clashes):
+        self.clashes = clashes
+        self.offsets = []
+
+    def __call__(self, settings):
+        self.offsets.append(settings.port_offset)
+        if len(self.offsets) <= self.clashes:
+            raise PortClashError("Port 5760 on this machine is taken by another program.")
+        return FOUND
+
+
+@pytest.fixture(autouse=True)
+def free_offsets(monkeypatch):
+    offsets = iter(range(0, 10_000, 100))
+    monkeypatch.setattr(up, "free_offset", lambda plan_at: next(offsets))
+
+
+def test_auto_looks_again_when_a_port_was_taken_meanwhile(capsys):
+    engine = Engine(clashes=2)
+    settings, found = up._start_on_ports(StackSettings(), "auto", engine)
+    assert engine.offsets == [0, 100, 200]
+    assert settings.port_offset == 200
+    assert found is FOUND
+    assert capsys.readouterr().err.count("Looking for others") == 2
+
+
+def test_auto_gives_up_in_the_end():
+    engine = Engine(clashes=99)
+    with pytest.raises(PortClashError):
+        up._start_on_ports(StackSettings(), "auto", engine)
+    assert len(engine.offsets) == 4
+
+
+def test_a_chosen_offset_is_not_changed():
+    engine = Engine(clashes=1)
+    with pytest.raises(PortClashError):
+        up._start_on_ports(StackSettings(), "300", engine)
+    assert engine.offsets == [300]
