@@ -17,6 +17,9 @@ from pico_gz.port_owner import MAX_OFFSET, OFFSET_STEP, find_busy
 from pico_gz.ports import PortPlan, PortRole, PortUse
 
 _HUNDRED = 100
+# The low ones last: runs of people, and those with --port-offset auto, take them without asking.
+_LOW_OFFSETS = range(0, 2_000, OFFSET_STEP)
+_OFFSETS = (*range(_LOW_OFFSETS.stop, MAX_OFFSET + 1, OFFSET_STEP), *_LOW_OFFSETS)
 # Below the range from which the kernel takes ports by itself.
 _OWN_PORTS = range(20_000, 32_000, _HUNDRED)
 
@@ -46,12 +49,12 @@ class PortLeases:
             os.close(lock)
 
     def offset_for(self, plan_at: Callable[[int], PortPlan]) -> int:
-        """Lease the smallest offset at which a whole port plan is possible, free and ours.
+        """Lease the first offset at which a whole port plan is possible, free and ours.
 
         Raises:
             PortClashError: there is none.
         """
-        for offset in range(0, MAX_OFFSET + 1, OFFSET_STEP):
+        for offset in _OFFSETS:
             plan = plan_at(offset)
             if not plan.impossible() and self._lease(_movable(plan)):
                 return offset

@@ -8,12 +8,12 @@ import subprocess
 from dataclasses import dataclass
 
 import numpy as np
+from gazebo_support import on_leased_ports
 
 from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.config import load_fleet
 from pico_gz.gazebo_install import find_gazebo
 from pico_gz.messages import ActuatorCommands
-from pico_gz.port_owner import free_offset
 from pico_gz.worldgen.bundle import make_bundle
 from pico_gz.worldgen.folder import write_folder
 
@@ -65,12 +65,7 @@ class WorldRig:
     def __init__(self, folder, fleet_text):
         path = folder / "fleet.toml"
         path.write_text(fleet_text)
-        fleet = load_fleet(path, environ={})
-        on_gazebo = [plan.id for plan in fleet.vehicles]
-        offset = free_offset(
-            lambda offset: fleet.with_port_offset(offset).port_plan(on_gazebo=on_gazebo)
-        )
-        self.fleet = fleet.with_port_offset(offset)
+        self.fleet = on_leased_ports(load_fleet(path, environ={}))
         write_folder(folder / "world", make_bundle(self.fleet).files)
         self._log = (folder / "gazebo.log").open("w")
         self._process = subprocess.Popen(
@@ -83,8 +78,8 @@ class WorldRig:
         rules, gazebo = self.fleet.rules, self.fleet.gazebo
         self._adapter = GazeboAdapter(
             GazeboConfig(
-                sensor_port=rules.fdm_base + offset,
-                actuator_port=rules.fdm_base + offset + 1,
+                sensor_port=rules.fdm_base + rules.offset,
+                actuator_port=rules.fdm_base + rules.offset + 1,
                 physics_step_us=gazebo.physics_step_us,
                 timeout_ms=5000,
                 connect_timeout_s=60.0,

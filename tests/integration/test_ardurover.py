@@ -145,6 +145,7 @@ def make_ardurover(vehicle_id: int, folder: Path, speedup: float = 1000.0) -> Au
     return AutopilotProcess(start.command(), folder)
 
 
+@pytest.mark.alone
 def test_real_time_factor_beside_a_minimal_echo_server(make_rig: MakeRig, tmp_path: Path) -> None:
     """The same ArduRover on the least possible server and on the kit's physics, in turns."""
     vehicle_id = FIRST_ID + 6

@@ -25,6 +25,8 @@ from pico_gz.errors import PortClashError
 from pico_gz.session.options import RunOptions
 from pico_gz.session.session import Session
 
+pytestmark = pytest.mark.alone
+
 LIMIT_S = 20.0
 
 

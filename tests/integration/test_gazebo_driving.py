@@ -108,6 +108,7 @@ def test_every_mode():
         assert sitl.bridge.stats.lost_steps == 0
 
 
+@pytest.mark.alone
 def test_the_bench_measures_it():
     (figure,) = gazebo.figures(rovers=(2,), steps_us=(4000,))
     assert figure.name == "gazebo_2_4000"

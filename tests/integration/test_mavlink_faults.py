@@ -22,6 +22,8 @@ from pico_gz.ports import Link, LinkKind
 
 from fake_vehicle import FakeVehicle  # isort: skip - found through gcs_support
 
+pytestmark = pytest.mark.alone
+
 
 def percentile(values, share):
     ordered = sorted(values)

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # What the scripts call beside Python.
-TOOLS = ("bash", "env", "dirname", "cat", "cksum", "awk", "id", "printf", "timeout")
+TOOLS = ("bash", "env", "dirname", "cat", "cksum", "awk", "id", "printf", "timeout", "grep")
 
 
 @pytest.fixture
@@ -68,6 +68,7 @@ elif [ "$1" = -m ]; then
     shift
     echo "$*" >> "$LOG"
     [ "$1" != "$FAILING" ] || exit 1
+    [ "$1" != pytest ] || eval "$PYTEST"
 elif [ "${{1##*/}}" = _groups.py ]; then
     exec "{sys.executable}" "$@"
 elif [ "$1" = - ]; then
@@ -85,7 +86,7 @@ def fake(call, tmp_path):
 
     def run(script, *arguments, **variables):
         log.write_text("")
-        variables = {"LOG": str(log), "FAILING": "", **variables}
+        variables = {"LOG": str(log), "FAILING": "", "PYTEST": "", **variables}
         result = call(script, *arguments, programs={"python3": FAKE_PYTHON}, **variables)
         return result, log.read_text().splitlines()
 
@@ -169,6 +170,33 @@ def test_test_fails_with_the_tests(fake):
     assert result.returncode == 1
 
 
+# A pytest of which some tests fail, until they are run again.
+UNSTEADY_PYTEST = """
+case "$*" in
+    *--collect-only*"not ("*) exit {ours} ;;
+    *--collect-only*) echo "tests/test_a.py::test_that" ;;
+    *--last-failed*) exit {again} ;;
+    *alone) exit 1 ;;
+esac
+"""
+NONE_COLLECTED = 5
+
+
+@pytest.mark.parametrize(
+    ("again", "ours", "code"),
+    [
+        pytest.param(0, NONE_COLLECTED, 0, id="disturbed"),
+        pytest.param(1, NONE_COLLECTED, 1, id="fails-again"),
+        pytest.param(0, 0, 1, id="nothing-can-disturb-it"),
+    ],
+)
+def test_what_may_have_been_disturbed_is_tried_once_more(fake, again, ours, code):
+    result, asked = fake("scripts/test", PYTEST=UNSTEADY_PYTEST.format(again=again, ours=ours))
+    assert result.returncode == code
+    assert ("UNSTEADY" in result.stderr) == (code == 0)
+    assert sum("--last-failed" in line and "--collect" not in line for line in asked) == (ours != 0)
+
+
 @pytest.mark.parametrize("script", [("scripts/test", "--all"), (".ci/run",)])
 def test_all_names_what_it_could_not_get(fake, script):
     result, asked = fake(*script)
@@ -178,8 +206,9 @@ def test_all_names_what_it_could_not_get(fake, script):
     assert "only with --install or CI=true" in result.stderr
     assert any("mavsdk" in line for line in asked)
     assert any("playwright" in line for line in asked)
-    assert "-m not" not in asked[-1]
-    assert "--all" not in asked[-1]
+    beside, alone = [line for line in asked if line.startswith("pytest")]
+    assert beside.endswith("-m not alone")
+    assert alone == "pytest -m alone"
 
 
 def test_soak_says_how_long(fake):
@@ -190,6 +219,7 @@ def test_soak_says_how_long(fake):
     assert fake("scripts/soak", "--hours", "long")[0].returncode == 2
 
 
+@pytest.mark.alone
 def test_a_second_start_is_quick(fake):
     fake("scripts/run")
     started = time.monotonic()
@@ -199,7 +229,12 @@ def test_a_second_start_is_quick(fake):
 
 
 COMMANDS = ("scripts/run", "scripts/test", "scripts/soak", ".ci/run")
-SOURCED = ("scripts/_venv.sh", "scripts/_programs.sh", "scripts/_groups.py")
+SOURCED = (
+    "scripts/_venv.sh",
+    "scripts/_programs.sh",
+    "scripts/_test_runs.sh",
+    "scripts/_groups.py",
+)
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *SOURCED])

@@ -9,6 +9,8 @@ from pico_gz.errors import PortClashError
 from pico_gz.transports.base import SOON_S
 from pico_gz.transports.udp import UdpNetwork, UdpPoller, UdpTransport
 
+pytestmark = pytest.mark.alone
+
 HOST = "127.0.0.1"
 
 

@@ -13,6 +13,8 @@ from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.messages import NoiseProfile, VehicleConfig
 from pico_gz.testing.port_lease import PortLeases
 
+pytestmark = pytest.mark.alone
+
 log = logging.getLogger(__name__)
 
 # As many as of load L3: between two steps 200 datagrams gather, which for a single rover would

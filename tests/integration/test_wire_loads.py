@@ -17,6 +17,8 @@ from pico_gz.testing.fdm_rig import FdmRig
 from pico_gz.testing.port_lease import PortLeases, loopback_use
 from pico_gz.testing.twin_process import TwinProcess
 
+pytestmark = pytest.mark.alone
+
 log = logging.getLogger(__name__)
 
 STRIDE = 2

@@ -14,6 +14,8 @@ import pytest
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.messages import ActuatorCommands, Pose, VehicleConfig
 
+pytestmark = pytest.mark.alone
+
 STEP_US = 10_000
 SECONDS = 60
 PARTS = 60

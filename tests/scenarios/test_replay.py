@@ -12,6 +12,8 @@ from pico_gz.recording.replay import Replay
 from pico_gz.session.options import RunOptions
 from pico_gz.session.session import Session
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
