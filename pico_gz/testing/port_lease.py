@@ -19,7 +19,7 @@ from pico_gz.ports import PortPlan, PortRole, PortUse
 _HUNDRED = 100
 # The low ones last: runs of people, and those with --port-offset auto, take them without asking.
 _LOW_OFFSETS = range(0, 2_000, OFFSET_STEP)
-_OFFSETS = (*range(_LOW_OFFSETS.stop, MAX_OFFSET + 1, OFFSET_STEP), *_LOW_OFFSETS)
+_OFFSETS: tuple[int, ...] = (*range(_LOW_OFFSETS.stop, MAX_OFFSET + 1, OFFSET_STEP), *_LOW_OFFSETS)
 # Below the range from which the kernel takes ports by itself.
 _OWN_PORTS = range(20_000, 32_000, _HUNDRED)
 
