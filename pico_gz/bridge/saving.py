@@ -10,7 +10,7 @@ import msgspec
 from pico_gz.bridge.adapter_phase import AdapterPhase
 from pico_gz.bridge.cycle import StepCycle
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.messages import ActuatorCommands, SensorData
 
 FORMAT = "pico_gz snapshot 1"
@@ -37,13 +37,31 @@ def save(cycle: StepCycle, adapters: AdapterPhase, fleet: Fleet) -> bytes:
 def load(
     data: bytes, cycle: StepCycle, adapters: AdapterPhase, fleet: Fleet
 ) -> tuple[int, dict[int, SensorData]]:
-    """Put everything back; returns the fleet's time [us] and its last records."""
+    """Put everything back; returns the fleet's time [us] and its last records.
+
+    Raises:
+        ConfigError: it is no snapshot, one of another fleet, or damaged.
+    """
     try:
         saved = msgspec.msgpack.decode(data)
     except msgspec.DecodeError as exc:
         raise ConfigError(f"This is no snapshot: {exc}") from exc
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise ConfigError("This is no snapshot of this version.", hint=f"Expected {FORMAT!r}.")
+    try:
+        return _put_back(saved, cycle, adapters, fleet)
+    except PicoGzError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise ConfigError(
+            f"The snapshot is damaged ({type(exc).__name__}: {exc}).",
+            hint="This run is between two states now: start it anew.",
+        ) from exc
+
+
+def _put_back(
+    saved: Mapping[str, Any], cycle: StepCycle, adapters: AdapterPhase, fleet: Fleet
+) -> tuple[int, dict[int, SensorData]]:
     _require_same("adapters", saved["adapters"], adapters.slots)
     _require_same("vehicles", saved["vehicles"], {str(i): None for i in fleet.ids()})
     hooks = cycle.before_step.stateful()
