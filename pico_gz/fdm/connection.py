@@ -13,6 +13,10 @@ from pico_gz.fdm.vehicle import ExternalVehicle
 from pico_gz.messages import ActuatorCommands
 from pico_gz.transports.base import Address
 
+# A lower count this soon after a newer one was overtaken on its way: no autopilot starts over so
+# quickly.
+LATE_S = 0.2
+
 
 class Arrival(Enum):
     """What a datagram meant."""
@@ -21,6 +25,7 @@ class Arrival(Enum):
     NEW = "new"
     RESTARTED = "restarted"
     REPEATED = "repeated"
+    LATE = "late"
     REFUSED = "refused"
 
 
@@ -30,7 +35,8 @@ class FdmStats(msgspec.Struct, gc=False):
     Attributes:
         packets: servo packets that carried a new frame.
         repeated: packets whose frame was known already.
-        missed: frames that never arrived.
+        late: packets that newer ones had overtaken.
+        missed: frames that never arrived, or too late.
         restarts: times at which the autopilot started over.
         refused: datagrams that are no servo packet, or not of this connection.
         replies: records sent, repeats included.
@@ -38,6 +44,7 @@ class FdmStats(msgspec.Struct, gc=False):
 
     packets: int = 0
     repeated: int = 0
+    late: int = 0
     missed: int = 0
     restarts: int = 0
     refused: int = 0
@@ -64,6 +71,7 @@ class FdmConnection:
         self.pwm_us: tuple[int, ...] = ()
         self.last_heard_s = 0.0
         self.refusal: DecodeError | None = None
+        self._first_frame = 0
         self._frame_count = -1
         self._guard = BootGuard(vehicle.drive, vehicle.channels)
         self._live = False
@@ -83,16 +91,21 @@ class FdmConnection:
         """Take a datagram; what is refused changes nothing."""
         try:
             packet = decode_servo(data)
-            arrival = self._classify(packet, sender)
+            arrival = self._classify(packet, sender, now_s)
         except DecodeError as exc:
             self.stats.refused += 1
             self.refusal = exc
             return Arrival.REFUSED
+        if arrival is Arrival.LATE:
+            self.stats.late += 1
+            return arrival
         self.peer = sender
         self.last_heard_s = now_s
         if arrival is Arrival.REPEATED:
             self.stats.repeated += 1
             return arrival
+        if arrival is not Arrival.NEW:
+            self._first_frame = packet.frame_count
         self._frame_count = packet.frame_count
         self.pwm_us = packet.pwm_us
         self.owed = True
@@ -101,11 +114,13 @@ class FdmConnection:
         self._live = arrival is Arrival.NEW and self._guard.is_ready(packet.pwm_us)
         return arrival
 
-    def _classify(self, packet: ServoPacket, sender: Address) -> Arrival:
+    def _classify(self, packet: ServoPacket, sender: Address, now_s: float) -> Arrival:
         if self.peer is None:
             self._guard.reset()
             return Arrival.CONNECTED
         moved = sender != self.peer
+        if not moved and self._is_late(packet.frame_count, now_s):
+            return Arrival.LATE
         if packet.frame_count < self._frame_count or (moved and packet.frame_count == 0):
             self.stats.restarts += 1
             self._guard.reset()
@@ -120,6 +135,15 @@ class FdmConnection:
             return Arrival.REPEATED
         self.stats.missed += packet.frame_count - self._frame_count - 1
         return Arrival.NEW
+
+    def _is_late(self, frame_count: int, now_s: float) -> bool:
+        """Whether a packet of this connection was overtaken by a newer one.
+
+        It can only be a frame that this connection has had. An autopilot that has started over
+        at the same address is taken for late for ``LATE_S`` at most, and asks again.
+        """
+        had = self._first_frame <= frame_count < self._frame_count
+        return had and now_s - self.last_heard_s < LATE_S
 
     def commands(self, timestamp_us: int) -> ActuatorCommands:
         """What the newest packet wants; neutral while the autopilot boots."""

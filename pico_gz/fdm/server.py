@@ -287,6 +287,8 @@ class FdmServer:
             elif arrival is Arrival.REPEATED:
                 repeated = True
                 continue
+            elif arrival is Arrival.LATE:
+                continue
             elif arrival is Arrival.REFUSED:
                 self._tell_refusal(vehicle_id, connection)
                 continue
