@@ -1,4 +1,6 @@
-"""Every port of a fleet, and the rules behind them. No other module computes a port.
+"""The ports of single vehicles, and the rules behind them; ``port_plan`` makes the fleet's plan.
+
+No other module computes a port.
 
 ==========================  =====================================================================
 simulator wire (UDP)        ``fdm_base + fdm_stride * (id - 1)`` and the port after it: servo
@@ -6,10 +8,14 @@ simulator wire (UDP)        ``fdm_base + fdm_stride * (id - 1)`` and the port af
 external autopilot          the kit binds the first of the pair and serves the autopilot there
   on a Gazebo world of ours the plugin moves to +10000 (19002, 19012, ...), our socket to +10001
   on a foreign Gazebo world the plugin keeps the pair, the server moves to +20000 (29002, ...)
+JSON dialect (UDP)          the same pair the other way round: our socket is bound to the first,
+                            actuators go to the second; or one pair for all vehicles
 MAVLink (UDP)               sent to ``mavlink_base + (id - 1)`` of the ground station, or all to
                             ``mavlink_base`` when it is shared
 MAVLink (TCP)               one server for the fleet: 5760, or 5761 if a vehicle is external
 external ArduRover          TCP 5760, 5762, 5763 and UDP 5501, each + 10 * (id - 1): kept free
+radio control (UDP)         5501 + 10 * (id - 1), with ``--rc udp``; 20000 more beside an external
+                            ArduRover, which opens 5501 itself
 browser view (TCP)          8085
 Gazebo discovery (UDP)      10317 and 10318 are never used
 ==========================  =====================================================================
@@ -20,7 +26,7 @@ Gazebo discovery (UDP)      10317 and 10318 are never used
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -41,6 +47,7 @@ SERVER_BEFORE_FOREIGN_PLUGIN = 20_000
 ARDUROVER_TCP = (5760, 5762, 5763)
 ARDUROVER_RC = 5501
 ARDUROVER_STRIDE = 10
+RC_BESIDE_ARDUROVER = 20_000
 
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){3}")
 _LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::", ""})
@@ -94,8 +101,9 @@ class VehiclePorts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         vehicle_id: whose they are.
         name: its name.
-        plugin: where the Gazebo plugin listens.
-        plugin_socket: where our client socket is bound.
+        plugin: first port of the wire to Gazebo: its plugin listens there, or we do in the JSON
+            dialect.
+        plugin_socket: its second port: our client socket, or the simulator in the JSON dialect.
         server: where the kit serves an external autopilot.
         mavlink: the ground station's port; 0 for an external autopilot, which has its own.
         ardurover_tcp: what an external ArduRover opens for ground stations.
@@ -186,6 +194,12 @@ class Link(msgspec.Struct, frozen=True):
         )
 
 
+def rc_port(vehicle_id: int, *, external: bool = False) -> int:
+    """The UDP port on which the kit takes a vehicle's radio frames, before the offset."""
+    beside = RC_BESIDE_ARDUROVER if external else 0
+    return ARDUROVER_RC + ARDUROVER_STRIDE * (vehicle_id - 1) + beside
+
+
 def parse_address(text: str) -> tuple[str, int]:
     """Read ``HOST:PORT``; an IPv6 host stands in square brackets."""
     host, _, port = text.rpartition(":")
@@ -200,16 +214,29 @@ def is_loopback(host: str) -> bool:
 
 
 def vehicle_ports(
-    vehicle: VehicleConfig, rules: PortRules, *, on_gazebo: bool, own_world: bool = True
+    vehicle: VehicleConfig,
+    rules: PortRules,
+    *,
+    on_gazebo: bool,
+    own_world: bool = True,
+    pair_distance: int = 1,
 ) -> VehiclePorts:
-    """The ports of one vehicle; its ``fdm_port`` and ``mavlink_port`` win over the rules."""
+    """The ports of one vehicle; its ``fdm_port`` and ``mavlink_port`` win over the rules.
+
+    Args:
+        vehicle: the vehicle.
+        rules: the numbers to start from.
+        on_gazebo: whether Gazebo simulates it.
+        own_world: whether the kit generated Gazebo's world.
+        pair_distance: second minus first port of the wire to Gazebo.
+    """
     pair = vehicle.fdm_port or rules.fdm_port(vehicle.id)
     if vehicle.autopilot != "external":
         return VehiclePorts(
             vehicle_id=vehicle.id,
             name=vehicle.label,
             plugin=pair if on_gazebo else 0,
-            plugin_socket=pair + 1 if on_gazebo else 0,
+            plugin_socket=pair + pair_distance if on_gazebo else 0,
             mavlink=vehicle.mavlink_port or rules.mavlink_port(vehicle.id),
         )
     plugin = (pair + PLUGIN_BEHIND_SERVER if own_world else pair) if on_gazebo else 0
@@ -220,7 +247,7 @@ def vehicle_ports(
         vehicle_id=vehicle.id,
         name=vehicle.label,
         plugin=plugin,
-        plugin_socket=plugin + 1 if plugin else 0,
+        plugin_socket=plugin + pair_distance if plugin else 0,
         server=pair + SERVER_BEFORE_FOREIGN_PLUGIN if foreign else pair,
         ardurover_tcp=tuple(port + shift for port in ARDUROVER_TCP),
         ardurover_rc=ARDUROVER_RC + shift,
@@ -281,102 +308,6 @@ CLASH_HINT = (
     "Give one of them another port in [ports] or [[vehicle]];"
     " when another program holds it, --port-offset auto moves the whole fleet."
 )
-
-
-def plan_ports(
-    vehicles: Sequence[VehicleConfig],
-    rules: PortRules,
-    *,
-    on_gazebo: Collection[int] = (),
-    own_world: bool = True,
-    bind: str = "127.0.0.1",
-    gcs_host: str = "127.0.0.1",
-    dashboard: tuple[str, int] | None = None,
-    links: Sequence[tuple[Link, int | None]] = (),
-) -> PortPlan:
-    """Plan the ports of a fleet, in id order; nothing is checked yet.
-
-    Args:
-        vehicles: the fleet.
-        rules: the numbers to start from.
-        on_gazebo: ids of the vehicles that Gazebo simulates.
-        own_world: whether the kit generated Gazebo's world, and so chose the plugin's ports.
-        bind: where the kit listens.
-        gcs_host: where the ground station is.
-        dashboard: host and port of the browser view, before the offset; None is off.
-        links: further MAVLink links, each with its vehicle or None for the fleet.
-    """
-    planned = tuple(
-        vehicle_ports(vehicle, rules, on_gazebo=vehicle.id in on_gazebo, own_world=own_world)
-        for vehicle in sorted(vehicles, key=lambda vehicle: vehicle.id)
-    )
-    tcp_port = rules.tcp_port(any_external=any(ports.server for ports in planned))
-    names = {ports.vehicle_id: ports.name for ports in planned}
-    uses = [use for ports in planned for use in _vehicle_uses(ports, rules, bind, gcs_host)]
-    # A wire that nobody uses today is still the vehicle's: another adapter must not clash.
-    uses += _idle_wires(vehicles, planned, rules, bind)
-    uses += [link.use(names.get(owner or 0, "fleet"), owner) for link, owner in links]
-    if tcp_port:
-        uses.append(_use("tcp", tcp_port, bind, PortRole.BIND, "MAVLink server", None))
-    if dashboard is not None:
-        host, port = dashboard
-        uses.append(_use("tcp", port + rules.offset, host, PortRole.BIND, "browser view", None))
-    return PortPlan(vehicles=planned, uses=tuple(uses), tcp_port=tcp_port)
-
-
-def _vehicle_uses(
-    ports: VehiclePorts, rules: PortRules, bind: str, gcs_host: str
-) -> Iterator[PortUse]:
-    if ports.plugin:
-        yield _use("udp", ports.plugin, bind, PortRole.PEER, "Gazebo plugin", ports)
-        yield _use("udp", ports.plugin_socket, bind, PortRole.BIND, "Gazebo client", ports)
-    if ports.server:
-        yield _use("udp", ports.server, bind, PortRole.BIND, "FDM server", ports)
-    if ports.mavlink:
-        share = rules.gcs is GcsMode.SHARED
-        purpose = "MAVLink to the ground station"
-        yield _use("udp", ports.mavlink, gcs_host, PortRole.PEER, purpose, ports, share=share)
-    for port in ports.ardurover_tcp:
-        yield _use("tcp", port, bind, PortRole.PEER, "external ArduRover", ports)
-    if ports.ardurover_rc:
-        yield _use("udp", ports.ardurover_rc, bind, PortRole.PEER, "external ArduRover RC", ports)
-
-
-def _idle_wires(
-    vehicles: Sequence[VehicleConfig],
-    planned: Sequence[VehiclePorts],
-    rules: PortRules,
-    bind: str,
-) -> Iterator[PortUse]:
-    pairs = {vehicle.id: vehicle.fdm_port or rules.fdm_port(vehicle.id) for vehicle in vehicles}
-    for ports in planned:
-        pair = pairs[ports.vehicle_id]
-        used = (ports.plugin, ports.plugin_socket, ports.server)
-        for port in (pair, pair + 1):
-            if port not in used:
-                yield _use("udp", port, bind, PortRole.RESERVED, "simulator wire", ports)
-
-
-def _use(
-    protocol: str,
-    port: int,
-    host: str,
-    role: PortRole,
-    purpose: str,
-    ports: VehiclePorts | None,
-    *,
-    share: bool = False,
-) -> PortUse:
-    return PortUse(
-        protocol=protocol,
-        port=port,
-        host=host,
-        role=role,
-        purpose=purpose,
-        owner=ports.name if ports else "fleet",
-        vehicle_id=ports.vehicle_id if ports else None,
-        may_share=share,
-    )
 
 
 def _listed(problems: Sequence[PortProblem]) -> str:

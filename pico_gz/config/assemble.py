@@ -13,6 +13,7 @@ from pico_gz.config.overrides import FleetOverrides, apply_overrides, net_source
 from pico_gz.config.problems import Findings, KeyPath
 from pico_gz.config.rovers import build_rover
 from pico_gz.config.settings import FleetFile
+from pico_gz.config.sim_wires import NO_TRUTH, NO_TRUTH_HINT
 from pico_gz.config.vehicles import Entry, VehicleBuilder, find_entries, parsed_links
 from pico_gz.config.world_settings import (
     ObstacleKind,
@@ -102,6 +103,7 @@ def assemble(
         signing_key_file=_signing_key_file(file, base, findings),
     )
     _check_gazebo_step(fleet, findings)
+    _check_truth(fleet, entries, findings)
     if not findings.has(*net_source("dashboard", overrides, environ)):
         _check_ports(fleet, entries, findings)
     findings.raise_if_any(str(source) if source else "fleet")
@@ -198,6 +200,16 @@ def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
     if fleet.on_gazebo() and step_us % physics_us:
         message = f"must be a whole multiple of [gazebo] physics_step_us ({physics_us})."
         findings.add(("time", "step_us"), message, value=step_us)
+
+
+def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
+    told: set[KeyPath] = set()
+    for plan in fleet.without_truth():
+        table, place = entries[plan.id].table, entries[plan.id].path
+        path = (*(place if table.autopilot or table.adapter else ("fleet",)), "autopilot")
+        if path not in told:
+            told.add(path)
+            findings.add(path, NO_TRUTH, value="external", hint=NO_TRUTH_HINT)
 
 
 def _check_ports(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:

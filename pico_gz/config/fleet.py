@@ -17,10 +17,12 @@ from pico_gz.config.settings import (
     OriginSection,
     TimeSection,
 )
+from pico_gz.config.sim_wires import NO_TRUTH, NO_TRUTH_HINT, sim_wire
 from pico_gz.config.world_settings import TerrainSection, WindSection
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.messages.vehicle import NoiseProfile, VehicleConfig
-from pico_gz.ports import Link, PortPlan, PortRules, parse_address, plan_ports
+from pico_gz.port_plan import SimWire, plan_ports
+from pico_gz.ports import Link, PortPlan, PortRules, parse_address
 from pico_gz.rover import RoverSpec
 from pico_gz.simulator.obstacles import Obstacle
 
@@ -128,6 +130,25 @@ class FleetConfig:
         """The type behind an adapter's name."""
         return next((plan.type for plan in self.adapters if plan.name == name), name)
 
+    def adapter_options(self, name: str) -> Mapping[str, Any]:
+        """What ``[adapters]`` says of an adapter."""
+        return next((plan.options for plan in self.adapters if plan.name == name), {})
+
+    def sim_wire(self, name: str) -> SimWire:
+        """How the Gazebo adapter ``name`` reaches its simulator."""
+        return sim_wire(name, self.gazebo, self.rules, self.adapter_options(name))
+
+    def without_truth(self) -> list[VehiclePlan]:
+        """External vehicles on a wire that tells nothing to answer their autopilots with."""
+        ids = self.on_gazebo()
+        return [
+            plan
+            for plan in self.vehicles
+            if plan.id in ids
+            and plan.config.autopilot == "external"
+            and not self.sim_wire(plan.config.adapter).ardupilot_compat
+        ]
+
     def on_gazebo(self) -> frozenset[int]:
         """Ids of the vehicles whose adapter is Gazebo; ``auto`` is not decided yet."""
         return frozenset(
@@ -151,16 +172,29 @@ class FleetConfig:
             dashboard: whether the browser view is on.
         """
         links = [(link, None) for link in self.links]
+        wires = self._wires(self.on_gazebo() if on_gazebo is None else on_gazebo)
         return plan_ports(
             self.vehicle_configs(),
             self.rules,
-            on_gazebo=self.on_gazebo() if on_gazebo is None else on_gazebo,
+            on_gazebo=wires,
+            wires=wires,
             own_world=own_world,
             bind=self.net.bind,
             gcs_host=self.net.gcs_host,
             dashboard=parse_address(self.net.dashboard) if dashboard else None,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
         )
+
+    def _wires(self, on_gazebo: Collection[int]) -> dict[int, SimWire]:
+        names = {
+            plan.id: plan.config.adapter
+            if self.adapter_type(plan.config.adapter) == "gazebo"
+            else "gazebo"
+            for plan in self.vehicles
+            if plan.id in on_gazebo
+        }
+        wires = {name: self.sim_wire(name) for name in set(names.values())}
+        return {vehicle_id: wires[name] for vehicle_id, name in names.items()}
 
     def with_port_offset(self, offset: int) -> FleetConfig:
         """The same fleet with all its ports moved to ``offset``."""
@@ -184,7 +218,13 @@ class FleetConfig:
         fleet = dataclasses.replace(self, vehicles=vehicles)
         if fleet.on_gazebo():
             fleet.require_gazebo_step()
+            fleet.require_truth()
         return fleet
+
+    def require_truth(self) -> None:
+        """Refuse external autopilots that nobody could answer."""
+        for plan in self.without_truth():
+            raise ConfigError(f"{plan.config.label}: {NO_TRUTH}", hint=NO_TRUTH_HINT)
 
     def require_gazebo_step(self) -> None:
         """Refuse a step that is no whole number of Gazebo's own steps."""

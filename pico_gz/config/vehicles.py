@@ -15,8 +15,10 @@ from pico_gz.config.overrides import FleetOverrides
 from pico_gz.config.problems import Findings, KeyPath
 from pico_gz.config.rovers import check_preset
 from pico_gz.config.settings import FleetFile, LayoutKind, VehicleSection
+from pico_gz.config.sim_wires import sim_wire
 from pico_gz.errors import ConfigError
 from pico_gz.messages.vehicle import GCS_SYSTEM_ID, Pose, VehicleConfig
+from pico_gz.port_plan import SimWire
 from pico_gz.ports import MAX_PORT, Link, PortRules
 from pico_gz.rover import PRESETS, RoverSpec
 
@@ -124,18 +126,23 @@ class VehicleBuilder:
         overrides, fleet = self._overrides, self._file.fleet
         self._check_words(table, path)
         rover = self._rover_of(table, path)
+        adapter = wanted_adapter(
+            option=overrides.adapter,
+            environ=self._environ,
+            vehicle=table.adapter,
+            fleet=fleet.adapter,
+        )
         config = VehicleConfig(
             id=number,
             name=self._name_of(number, table, path),
-            adapter=wanted_adapter(
-                option=overrides.adapter,
-                environ=self._environ,
-                vehicle=table.adapter,
-                fleet=fleet.adapter,
-            ),
+            adapter=adapter,
             autopilot=overrides.autopilot or table.autopilot or fleet.autopilot,
-            mavlink_port=self._port_of(number, table, path, "mavlink_port"),
-            fdm_port=self._port_of(number, table, path, "fdm_port"),
+            mavlink_port=self._port_of(
+                table, path, "mavlink_port", self._rules.mavlink_port(number)
+            ),
+            fdm_port=self._port_of(
+                table, path, "fdm_port", self._wire_rules(adapter).fdm_port(number)
+            ),
             pose=self._pose_of(table, path, pose),
             preset=rover.preset,
             channels=rover.channels,
@@ -168,12 +175,17 @@ class VehicleBuilder:
         check_text_name(table.name, (*path, "name"), self._findings)
         return table.name if len(self._findings.problems) == known else default
 
-    def _port_of(self, number: int, table: VehicleSection, path: KeyPath, key: str) -> int:
-        """The vehicle's own port or that of the rules, moved; 0 leaves it to the port plan."""
+    def _wire_rules(self, adapter: str) -> SimWire | PortRules:
+        """Where wires start: a Gazebo adapter may have ports of its own."""
+        options = self._file.adapters.get("gazebo" if adapter == "auto" else adapter)
+        if options is None or options.get("type", adapter) not in ("gazebo", "auto"):
+            return self._rules
+        return sim_wire(adapter, self._file.gazebo, self._rules, options)
+
+    def _port_of(self, table: VehicleSection, path: KeyPath, key: str, port: int) -> int:
+        """The vehicle's own port, moved, or ``port``; 0 leaves it to the port plan."""
         own: int | None = getattr(table, key)
-        if own is None:
-            port: int = getattr(self._rules, key)(number)
-        else:
+        if own is not None:
             port = own + self._rules.offset
             if not 1 <= port <= MAX_PORT:
                 self._findings.add((*path, key), f"is moved to {port}, not in 1..{MAX_PORT}.")

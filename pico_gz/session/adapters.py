@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from pico_gz.adapters.base import SimulatorAdapter
 from pico_gz.adapters.registry import load_adapter
@@ -52,12 +51,8 @@ def _make(name: str, fleet: FleetConfig, options: RunOptions, tell: Tell) -> Sim
     builder = _BUILDERS.get(kind)
     if builder is not None:
         return builder(name, fleet, options, tell)
-    adapter: SimulatorAdapter = load_adapter(kind)(name=name, **_options(fleet, name))
+    adapter: SimulatorAdapter = load_adapter(kind)(name=name, **fleet.adapter_options(name))
     return adapter
-
-
-def _options(fleet: FleetConfig, name: str) -> dict[str, Any]:
-    return next((dict(plan.options) for plan in fleet.adapters if plan.name == name), {})
 
 
 def _make_lightweight(
@@ -65,7 +60,7 @@ def _make_lightweight(
 ) -> SimulatorAdapter:
     from pico_gz.session.lightweight import make_lightweight
 
-    return make_lightweight(name, fleet, _options(fleet, name), contacts=options.contacts)
+    return make_lightweight(name, fleet, fleet.adapter_options(name), contacts=options.contacts)
 
 
 def _make_gazebo(
@@ -73,7 +68,7 @@ def _make_gazebo(
 ) -> SimulatorAdapter:
     from pico_gz.session.gazebo import make_gazebo
 
-    return make_gazebo(name, fleet, _options(fleet, name), tell)
+    return make_gazebo(name, fleet, fleet.adapter_options(name), tell)
 
 
 _BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Tell], SimulatorAdapter]] = {

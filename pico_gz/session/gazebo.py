@@ -12,6 +12,7 @@ from pico_gz.adapters.gazebo import GazeboConfig
 from pico_gz.adapters.gazebo_sensors import Surroundings
 from pico_gz.config import FleetConfig, VehiclePlan
 from pico_gz.config.ground import make_terrain
+from pico_gz.config.sim_wires import sim_wire
 from pico_gz.errors import PortClashError
 from pico_gz.launch.gz_control import GzControl, open_control
 from pico_gz.launch.gz_sensors import GazeboSensorTopics
@@ -78,17 +79,20 @@ def make_gazebo(
 
 def gazebo_config(fleet: FleetConfig, options: Mapping[str, Any]) -> GazeboConfig:
     """The wire to the fleet's Gazebo."""
+    # The port plan knows the same wire, so the run uses what ``pico-gz ports`` shows.
+    wire = sim_wire("gazebo", fleet.gazebo, fleet.rules, options)
     config = GazeboConfig(
-        sensor_port=fleet.rules.fdm_base + fleet.rules.offset,
-        actuator_port=fleet.rules.fdm_base + fleet.rules.offset + 1,
-        fdm_stride=fleet.rules.fdm_stride,
+        sensor_port=wire.sensor_port,
+        actuator_port=wire.actuator_port,
+        fdm_stride=wire.stride,
         server_addr=fleet.gazebo.server_addr,
         ardupilot_compat=fleet.gazebo.ardupilot_compat,
         timeout_ms=fleet.gazebo.timeout_ms,
         physics_step_us=fleet.gazebo.physics_step_us,
         own_world=has_own_world(fleet),
     )
-    given = {key: value for key, value in options.items() if value is not None}
+    moved = ("sensor_port", "actuator_port")
+    given = {k: value for k, value in options.items() if k not in moved and value is not None}
     return msgspec.structs.replace(config, **given)
 
 

@@ -24,7 +24,7 @@ LAYERS = [
         "calm_log",
     },
     {"messages"},
-    {"ports", "port_owner"},
+    {"ports", "port_plan", "port_owner"},
     {"rover", "codecs", "simulator"},
     {"transports"},
     {"adapters", "vehicle", "autopilot", "fdm", "mavlink"},

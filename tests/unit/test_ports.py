@@ -4,6 +4,7 @@ import pytest
 
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 from pico_gz.messages import VehicleConfig
+from pico_gz.port_plan import plan_ports
 from pico_gz.ports import (
     GcsMode,
     Link,
@@ -12,7 +13,7 @@ from pico_gz.ports import (
     PortRules,
     is_loopback,
     parse_address,
-    plan_ports,
+    rc_port,
     vehicle_ports,
 )
 
@@ -79,6 +80,11 @@ def test_external_on_our_gazebo_world_moves_the_plugin():
 def test_external_on_a_foreign_gazebo_world_moves_the_server():
     ports = vehicle_ports(external(2), RULES, on_gazebo=True, own_world=False)
     assert (ports.plugin, ports.plugin_socket, ports.server) == (9012, 9013, 29012)
+
+
+def test_radio_control_stays_clear_of_what_ardurover_opens():
+    assert rc_port(3) == vehicle_ports(external(3), RULES, on_gazebo=False).ardurover_rc
+    assert rc_port(3, external=True) == 25521
 
 
 def test_own_ports_win_over_the_rules():

@@ -12,8 +12,8 @@
 from __future__ import annotations
 
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.ports import rc_port
 from pico_gz.vehicle.rc.base import RcSource
-from pico_gz.vehicle.rc.udp import rc_port
 
 __all__ = ["RcSource", "check_rc_spec", "open_rc_source", "rc_port"]
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.ports import ARDUROVER_RC, ARDUROVER_STRIDE
 from pico_gz.vehicle.rc_frame import RC_CHANNELS
 
 logger = logging.getLogger(__name__)
@@ -20,11 +19,6 @@ FRAME_SIZES = (16, 32)
 # One poll reads no more than this, so that a flood cannot hold the simulation.
 MAX_DATAGRAMS_PER_POLL = 64
 _RECEIVE_BYTES = 2048
-
-
-def rc_port(vehicle_id: int) -> int:
-    """The UDP port on which a vehicle takes its radio frames: 5501, 5511, ..."""
-    return ARDUROVER_RC + ARDUROVER_STRIDE * (vehicle_id - 1)
 
 
 class UdpRcSource:
