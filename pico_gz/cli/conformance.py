@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import msgspec
@@ -21,30 +22,41 @@ def conformance(
     autopilot: Annotated[
         int | None, typer.Option(metavar="PORT", help="Wait for an autopilot on this port.")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the peer.")] = 30.0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long to wait for the peer's first sign; later answers have 5 s at most.",
+        ),
+    ] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> int:
     """Check a live simulator or autopilot against the ArduPilot JSON wire.
 
     The numbers are those of the protocol's checklist. Findings end with exit code 1.
+    A simulator's vehicle is driven for a few seconds.
 
     Example:
       pico-gz conformance --simulator 127.0.0.1:9002
       pico-gz conformance --autopilot 9002
     """
-    if (simulator is None) == (autopilot is None):
-        raise ConfigError("Say one of --simulator HOST:PORT and --autopilot PORT.")
-    if simulator is not None:
+    if simulator is not None and autopilot is None:
         host, port = parse_address(simulator)
-        results = check_simulator(host, port, timeout_s=min(timeout, 5.0))
+        results = check_simulator(host, port, timeout_s=timeout, tell=_tell)
+    elif autopilot is not None and simulator is None:
+        results = check_autopilot(autopilot, connect_s=timeout, tell=_tell)
     else:
-        results = check_autopilot(autopilot or 0, connect_s=timeout)
+        raise ConfigError("Say one of --simulator HOST:PORT and --autopilot PORT.")
     failed = sum(result.outcome is Outcome.FAIL for result in results)
     if as_json:
         print_json({"failed": failed, "checks": msgspec.to_builtins(results)})
     else:
         _print_results(results, failed)
     return ExitCode.FAILED if failed else ExitCode.DONE
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _print_results(results: list[CheckResult], failed: int) -> None:

@@ -34,6 +34,14 @@ class CheckResult(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
+class CheckFailedError(PicoGzError):
+    """The peer did not do what the statement says."""
+
+
+class SilentPeerError(CheckFailedError):
+    """The peer did not answer in time."""
+
+
 class SkipCheckError(PicoGzError):
     """This peer cannot be put through a check."""
 
@@ -41,7 +49,7 @@ class SkipCheckError(PicoGzError):
 def require(condition: bool, text: str) -> None:
     """Fail a check with ``text`` unless the condition holds."""
     if not condition:
-        raise AssertionError(text)
+        raise CheckFailedError(text)
 
 
 def run_check(number: int, title: str, check: Callable[[], str]) -> CheckResult:
@@ -49,6 +57,6 @@ def run_check(number: int, title: str, check: Callable[[], str]) -> CheckResult:
     try:
         return CheckResult(number, title, Outcome.PASS, check())
     except SkipCheckError as exc:
-        return CheckResult(number, title, Outcome.SKIP, str(exc))
-    except (AssertionError, DecodeError) as exc:
-        return CheckResult(number, title, Outcome.FAIL, str(exc) or "not as it should be")
+        return CheckResult(number, title, Outcome.SKIP, exc.message)
+    except (CheckFailedError, DecodeError) as exc:
+        return CheckResult(number, title, Outcome.FAIL, exc.message)

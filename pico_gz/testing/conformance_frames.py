@@ -1,0 +1,195 @@
+"""The statements on servo packets and frame counts, tried on a live simulator."""
+
+from __future__ import annotations
+
+import itertools
+
+from pico_gz.codecs.ardupilot_servo import encode_servo
+from pico_gz.codecs.ardupilot_state import decode_state
+from pico_gz.testing.conformance_probe import NEUTRAL, QUIET_S, Probe
+from pico_gz.testing.conformance_result import SkipCheckError, require
+
+_BURST = 50
+_SILENCE_S = 2.0
+_SIXTEEN_BITS = 1 << 16
+
+
+def connects(probe: Probe, timeout_s: float) -> str:
+    """Statement 1, and the first contact: the first frame goes out twice (statement 8)."""
+    probe.frame += 1
+    probe.send_frame()
+    probe.frame -= 1
+    return f"record of {len(probe.step(timeout_s=timeout_s))} bytes"
+
+
+def has_no_empty_replies(probe: Probe) -> str:
+    """Statement 8; judged over everything that has come so far."""
+    count = probe.empty_replies
+    require(count == 0, f"{count} replies of 0 bytes, before the first IMU sample")
+    return "none"
+
+
+def discards_other_magic(probe: Probe) -> str:
+    """Statement 3. Who takes over the address of any sender says its record to that one."""
+    before_s = probe.time_s()
+    stranger = probe.open()
+    probe.send(bytes(40), stranger)
+    replies = probe.listen(QUIET_S, stranger)
+    require(not replies, f"magic 0 from another port got {len(replies)} replies")
+    _require_one_step(probe, before_s, "magic 0 moved time")
+    return f"no answer in {QUIET_S} s"
+
+
+def discards_wrong_sizes(probe: Probe) -> str:
+    """Statement 4."""
+    _require_lockstep(probe)
+    for size in (8, 41):
+        before_s = probe.time_s()
+        probe.frame += 1
+        packet = encode_servo(1000, probe.frame, NEUTRAL) + b"\0"
+        probe.send(packet[:size])
+        probe.listen(QUIET_S)
+        _require_one_step(probe, before_s, f"{size} bytes with the right magic moved time")
+    return "8 and 41 bytes ignored"
+
+
+def counts_32_bits(probe: Probe) -> str:
+    """Statement 5: frames that differ in their upper half only are two frames."""
+    before_s = probe.time_s()
+    first = probe.frame
+    probe.frame += _SIXTEEN_BITS - 1
+    after_s = probe.time_s()
+    require(after_s > before_s, f"frames {first} and {probe.frame} are one to it: 16 bits")
+    return f"{first} and {probe.frame} differ"
+
+
+def repeats_its_record(probe: Probe) -> str:
+    """Statement 7."""
+    _require_lockstep(probe)
+    before_s = probe.time_s()
+    probe.listen(0.02)
+    probe.send_frame((2000,) * 16)
+    again = [reply for reply in probe.listen(QUIET_S) if reply]
+    require(bool(again), "a repeated frame was not answered")
+    times_s = {decode_state(reply).timestamp_s for reply in again}
+    require(times_s == {before_s}, "a repeated frame moved time")
+    _require_one_step(probe, before_s, "a repeated frame moved time")
+    return "same record"
+
+
+def survives_a_restart(probe: Probe) -> str:
+    """Statement 9."""
+    before_s = probe.time_s()
+    probe.frame = -1
+    times_s = [before_s, *(probe.time_s() for _ in range(3))]
+    require(_rise(times_s), f"times after a restart: {_listed(times_s)} s")
+    return "goes on"
+
+
+def accepts_a_gap(probe: Probe) -> str:
+    """Statement 10."""
+    before_s = probe.time_s()
+    probe.frame += 50
+    times_s = [before_s, probe.time_s(), probe.time_s()]
+    require(_rise(times_s), f"times after a gap: {_listed(times_s)} s")
+    return "goes on"
+
+
+def takes_the_newest(probe: Probe) -> str:
+    """Statement 11: of packets that queue up only the newest counts.
+
+    A simulator that is as quick as the packets come never has a queue; one that still works off
+    old packets after the last has left, and makes a step of each, has one.
+    """
+    _require_lockstep(probe)
+    probe.step()
+    probe.listen(0.02)
+    start = probe.records
+    for _ in range(_BURST):
+        probe.frame += 1
+        probe.send_frame()
+    probe.listen(1e-6)
+    at_once = probe.records - start
+    probe.listen(QUIET_S)
+    steps = probe.records - start
+    late = steps - at_once
+    require(
+        steps < _BURST or late <= _BURST // 2,
+        f"{_BURST} packets at once: each was a step, {late} of them after the last was sent",
+    )
+    probe.send_frame()
+    probe.listen(QUIET_S)
+    require(probe.records - start == steps, "the newest of several packets was not taken")
+    if steps >= _BURST:
+        raise SkipCheckError("it is as quick as packets come; none had to queue")
+    return f"{_BURST} packets at once made {steps} steps"
+
+
+def answers_from_its_port(probe: Probe) -> str:
+    """Statement 16; judged over everything that has come so far."""
+    port = probe.target[1]
+    others = sorted(f"{host}:{number}" for host, number in probe.senders if number != port)
+    require(not others, f"replies come from {', '.join(others[:3])}, not from port {port}")
+    return f"port {port}"
+
+
+def follows_the_sender(probe: Probe) -> str:
+    """Statement 17."""
+    probe.step()
+    old, probe.socket = probe.socket, probe.open()
+    try:
+        probe.frame = -1
+        probe.step()
+    except BaseException:
+        probe.socket = old
+        raise
+    stray = [reply for reply in probe.listen(QUIET_S, old) if reply]
+    require(not stray, f"{len(stray)} records still go to the old port")
+    return "answers the new port"
+
+
+def makes_one_record_per_frame(probe: Probe) -> str:
+    """Statement 30."""
+    _require_lockstep(probe)
+    probe.step()
+    probe.listen(QUIET_S)
+    before = probe.records
+    count = 20
+    for _ in range(count):
+        probe.step()
+    probe.listen(QUIET_S)
+    seen = probe.records - before
+    require(seen == count, f"{seen} records for {count} frames")
+    return f"{count} for {count}"
+
+
+def waits_for_us(probe: Probe) -> str:
+    """Statement 40, seen from the other side: in lockstep a silent autopilot stops time."""
+    before_s = probe.time_s()
+    again = len(probe.listen(_SILENCE_S))
+    moved_s = probe.time_s() - before_s
+    require(
+        moved_s <= 5.0 * probe.step_s,
+        f"{_SILENCE_S:.0f} s of silence moved time by {moved_s:.3f} s: no lockstep",
+    )
+    return f"time stood still, record sent {again} times again"
+
+
+def _require_lockstep(probe: Probe) -> None:
+    if not probe.waits_for_frames:
+        raise SkipCheckError("its time does not wait for frames")
+
+
+def _require_one_step(probe: Probe, before_s: float, complaint: str) -> None:
+    """The next frame must be the only step since ``before_s``; in lockstep only."""
+    if probe.waits_for_frames:
+        moved_s = probe.time_s() - before_s
+        require(moved_s < 1.5 * probe.step_s, f"{complaint} ({moved_s:.4f} s in one frame)")
+
+
+def _rise(times_s: list[float]) -> bool:
+    return all(a < b for a, b in itertools.pairwise(times_s))
+
+
+def _listed(times_s: list[float]) -> str:
+    return ", ".join(f"{time_s:.4f}" for time_s in times_s)
