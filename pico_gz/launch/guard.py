@@ -5,12 +5,14 @@
     python -I -S guard.py GRACE_S FOLDER COMMAND...
 
 Its stdin is a lifeline: end of file there, for whatever reason (``close``, exit, SIGKILL), ends
-the program: SIGTERM to its process group, SIGKILL after ``GRACE_S``. Then ``FOLDER`` is removed,
-unless it is empty text. Exits with the program's code, or 128 + N when signal N ended it.
+the program and everything that it started: SIGTERM, SIGKILL after ``GRACE_S``. Process groups
+would not do: with a window, ``gz`` gives its server and its GUI a group each. Then ``FOLDER`` is
+removed, unless it is empty text. Exits with the program's code, or 128 + N when signal N ended it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -19,12 +21,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_PERIOD_S = 0.5
 _POLL_S = 0.01
+# Only what hangs in the kernel takes this long to die; it is not waited for.
+_KILL_S = 2.0
 _STDIN = 0
 NOT_FOUND = 127
 
@@ -45,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         _remove(folder)
         return NOT_FOUND
     _wait(child, wake, asker)
-    _end_group(child, grace_s)
+    _end_all(child, grace_s)
     _remove(folder)
     code = child.returncode
     return 128 - code if code < 0 else code
@@ -84,27 +89,61 @@ def _wait(child: subprocess.Popen[bytes], wake: int, asker: int) -> None:
             return
 
 
-def _end_group(child: subprocess.Popen[bytes], grace_s: float) -> None:
-    deadline_s = time.monotonic() + grace_s
-    _signal_group(child.pid, signal.SIGTERM)
-    while _group_lives(child) and time.monotonic() < deadline_s:
+def _end_all(child: subprocess.Popen[bytes], grace_s: float) -> None:
+    _signal_all(_living(child), signal.SIGTERM)
+    _await_end(child, time.monotonic() + grace_s)
+    deadline_s = time.monotonic() + _KILL_S
+    # Whoever is killed may have started another one meanwhile.
+    while (living := _living(child)) and time.monotonic() < deadline_s:
+        _signal_all(living, signal.SIGKILL)
         time.sleep(_POLL_S)
-    _signal_group(child.pid, signal.SIGKILL)
     child.wait()
 
 
-def _group_lives(child: subprocess.Popen[bytes]) -> bool:
+def _await_end(child: subprocess.Popen[bytes], deadline_s: float) -> None:
+    while _living(child) and time.monotonic() < deadline_s:
+        time.sleep(_POLL_S)
+
+
+def _living(child: subprocess.Popen[bytes]) -> set[int]:
+    """Everything that came of the program and has not ended."""
+    # Its own exit code must be read before those of orphans, else it would be lost among them.
     if child.poll() is not None:
         _reap_orphans()
-    return _signal_group(child.pid, 0)
+    return descendants_of(os.getpid())
 
 
-def _signal_group(group: int, number: int) -> bool:
+def descendants_of(ancestor: int) -> set[int]:
+    """Pids of all living children of a process, and of theirs."""
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and (parent := _living_parent_of(process)):
+            children.setdefault(parent, []).append(int(process.name))
+    found: set[int] = set()
+    unseen = [ancestor]
+    while unseen:
+        for pid in children.get(unseen.pop(), ()):
+            if pid not in found:
+                found.add(pid)
+                unseen.append(pid)
+    return found
+
+
+def _living_parent_of(process: Path) -> int:
+    """The parent of a process; 0 when the process has ended."""
     try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+        text = (process / "stat").read_bytes()
+    except OSError:
+        return 0
+    # Its name stands in brackets and may hold anything, brackets too.
+    state, parent = text.rpartition(b")")[2].split()[:2]
+    return 0 if state in (b"Z", b"X") else int(parent)
+
+
+def _signal_all(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _reap_orphans() -> None:

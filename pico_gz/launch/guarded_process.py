@@ -15,13 +15,13 @@ from pathlib import Path
 from pico_gz.launch import guard
 
 GRACE_S = 2.0
-# The guard needs this long at most to notice, kill and report.
-_GUARD_SLACK_S = 2.0
+# The guard needs this long at most to notice, kill and report, also on a busy machine.
+_GUARD_SLACK_S = 5.0
 _JOIN_S = 1.0
 
 
 class GuardedProcess:
-    """A program in a process group of its own, ended with all its children when we are gone.
+    """A program that is ended with all its children, and with theirs, when we are gone.
 
     That holds for ``stop``, for the end of this process, and for SIGKILL to it: the program
     runs under ``guard``, which sees the end of our pipe. (The kernel's own parent-death signal
@@ -74,9 +74,9 @@ class GuardedProcess:
         try:
             code = process.wait(self._grace_s + _GUARD_SLACK_S)
         except subprocess.TimeoutExpired:
-            # Its death ends the program as well.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+            for pid in (process.pid, *guard.descendants_of(process.pid)):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
             code = process.wait()
         if self._remove_folder is not None:  # in case the guard was killed
             shutil.rmtree(self._remove_folder, ignore_errors=True)

@@ -1,7 +1,9 @@
 """A program that behaves like ``gz``: reads a world file and is the plugin of every rover in it.
 
 ``FAKE_GZ`` says how it misbehaves: ``no_plugin``, ``no_bind``, ``crash``, ``mute`` (never answers),
-``mute_once`` (only the first time), ``stubborn`` (ignores SIGTERM), ``child`` (has a child).
+``mute_once`` (only the first time), ``stubborn`` (ignores SIGTERM), ``child`` (has a child),
+``window`` (as ``gz`` with a window: its child has a process group of its own and ignores SIGTERM,
+and that child's has a session of its own), ``window_closed`` (the same, and ends by itself).
 Everything it is told goes into ``FAKE_GZ_LOG``, a JSON line per start.
 """
 
@@ -40,7 +42,11 @@ def main() -> int:
         )
     if how == "child":
         child = subprocess.Popen(["sleep", "1000"])
-        note_child(child.pid)
+        note_children(child.pid)
+    if how.startswith("window"):
+        start_server_apart()
+    if how == "window_closed":
+        return 0
     sys.stderr.flush()
     if how in ("no_plugin", "no_bind", "mute") or (how == "mute_once" and starts == 1):
         time.sleep(1000)
@@ -62,11 +68,28 @@ def note_start() -> int:
     return len(log.read_text().splitlines())
 
 
-def note_child(pid: int) -> None:
-    """Write down a child's number; whoever sees the file finds the number in it."""
-    note = Path(os.environ["FAKE_GZ_LOG"]).with_suffix(".child")
+def start_server_apart() -> None:
+    """Fork as ``gz`` does; returns when the children are as they will stay."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        server = os.getpid()
+        if os.fork() == 0:
+            os.setsid()
+            note_children(server, os.getpid())
+            os.write(writer, b"!")
+        while True:
+            time.sleep(1000)
+    os.read(reader, 1)
+
+
+def note_children(*pids: int) -> None:
+    """Write down the children's numbers; whoever sees the file finds all of them in it."""
+    note = Path(os.environ["FAKE_GZ_LOG"]).with_suffix(".children")
     draft = note.with_suffix(".draft")
-    draft.write_text(str(pid))
+    draft.write_text(" ".join(map(str, pids)))
     draft.replace(note)
 
 

@@ -1,5 +1,6 @@
 """Starting, steering and stopping a real Gazebo."""
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -60,6 +61,15 @@ def gazebo_processes(partition):
     return found
 
 
+def commands(partition):
+    """The command lines of those processes."""
+    lines = []
+    for pid in gazebo_processes(partition):
+        with contextlib.suppress(OSError):
+            lines.append(Path(f"/proc/{pid}/cmdline").read_text().strip("\0 "))
+    return lines
+
+
 class TestRun:
     def test_three_rovers_drive_and_nothing_is_left_over(self):
         with Session(gazebo_fleet(3, autopilot="script:constant:0.5,0.5"), quiet(3.0)) as session:
@@ -73,6 +83,17 @@ class TestRun:
             assert vehicle.east_m == pytest.approx(3.0 * (int(vehicle_id) - 1), abs=0.1)
         assert gazebo_processes(partition) == []
         assert not folder.exists()
+
+    def test_with_a_window_nothing_is_left_over_either(self):
+        """Server and window are processes of their own then, each in its own process group."""
+        server = GazeboStarter(gazebo_fleet(1), (1,), shown_only=True, window=True)()
+        try:
+            partition = server.launch.partition
+            wait_until(lambda: "gz sim server" in commands(partition), "its server")
+        finally:
+            server.stop()
+        assert gazebo_processes(partition) == []
+        assert not server.launch.folder.exists()
 
     def test_neutral_stands_still(self):
         with Session(gazebo_fleet(1), quiet(2.0)) as session:

@@ -210,17 +210,42 @@ def launch(starts, tmp_path):
     return GazeboLaunch(program=Path(shutil.which("gz")), world_file=world, folder=tmp_path)
 
 
-def test_stopping_ends_the_children_too(launch, starts, monkeypatch, tmp_path):
-    monkeypatch.setenv("FAKE_GZ", "child")
-    server = GazeboServer(launch)
-    note = tmp_path / "starts.child"
-    wait_until(note.exists)
-    child = int(note.read_text())
-    assert is_alive(child)
+@pytest.fixture
+def children(tmp_path):
+    """The processes that the fake one started, once it has."""
+    note = tmp_path / "starts.children"
+    noted = []
+
+    def pids():
+        wait_until(note.exists)
+        noted[:] = map(int, note.read_text().split())
+        return list(noted)
+
+    yield pids
+    for pid in noted:  # only when a test failed
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", ["child", "window"])
+def test_stopping_ends_the_children_too(launch, starts, children, monkeypatch, how):
+    monkeypatch.setenv("FAKE_GZ", how)
+    server = GazeboServer(launch, grace_s=0.3)
+    family = [*children(), starts()[0]["pid"]]
+    assert all(map(is_alive, family))
     server.stop()
     server.stop()
-    assert not is_alive(child)
-    assert not is_alive(starts()[0]["pid"])
+    assert not any(map(is_alive, family))
+
+
+def test_children_that_gazebo_leaves_behind_are_ended(launch, children, monkeypatch):
+    monkeypatch.setenv("FAKE_GZ", "window_closed")
+    server = GazeboServer(launch, grace_s=0.3)
+    pids = children()
+    wait_until(lambda: server.exit_code is not None)
+    assert not any(map(is_alive, pids))
+    server.stop()
+    assert server.exit_code == 0
 
 
 def test_a_stubborn_one_is_killed(launch, starts, monkeypatch):
@@ -255,8 +280,12 @@ def test_gazebo_ends_when_its_guard_is_killed(launch, starts, tmp_path):
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("how", ["", "window"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_gazebo_ends_with_the_kit_however_that_ends(starts, number, tmp_path):
+def test_gazebo_ends_with_the_kit_however_that_ends(
+    starts, children, monkeypatch, number, how, tmp_path
+):
+    monkeypatch.setenv("FAKE_GZ", how)
     fleet = fleet_on_gazebo(1)
     command = [
         sys.executable, "-m", "pico_gz", "run", "--rovers", "1", "--adapter", "gazebo",
@@ -265,10 +294,10 @@ def test_gazebo_ends_with_the_kit_however_that_ends(starts, number, tmp_path):
     kit = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     try:
         wait_until(starts)
-        pid = starts()[0]["pid"]
+        family = [starts()[0]["pid"], *(children() if how else [])]
         kit.send_signal(number)
         kit.wait(PATIENCE_S)
-        wait_until(lambda: not is_alive(pid))
+        wait_until(lambda: not any(map(is_alive, family)))
         wait_until(lambda: not list(tmp_path.glob("pico_gz_gazebo_*")))
     finally:
         with contextlib.suppress(ProcessLookupError):
