@@ -21,6 +21,7 @@ class Verdict(Enum):
     DUPLICATE = "duplicate"
     OLD = "old"
     BROKEN = "broken"
+    FOREIGN = "foreign"
 
 
 # A tuple: membership is a test of identity here, and runs for every record.
@@ -34,7 +35,8 @@ class WireClock:
         time_us: time that has passed since the first record [us].
         wire_us: time of the newest record, as the simulator counts; -1 before the first.
         epoch: rises when the simulator starts over.
-        odd_steps: accepted records in a row that did not rise by the physics step.
+        odd_steps: accepted records in a row that rose by the same step, but not by the physics
+            step; times that jump about are no other step.
         last_delta_us: what the newest record added, as the simulator counts [us].
     """
 
@@ -87,8 +89,12 @@ class WireClock:
         verdict = Verdict.NEW
         if self.wire_us >= 0:
             delta_us = wire_us - self.wire_us
+            if delta_us == self._physics_step_us:
+                self.odd_steps = 0
+            else:
+                is_steady = abs(delta_us - self.last_delta_us) <= 1
+                self.odd_steps = self.odd_steps + 1 if is_steady else 1
             self.last_delta_us = delta_us
-            self.odd_steps = 0 if delta_us == self._physics_step_us else self.odd_steps + 1
             if delta_us > GAP_US:
                 # The simulator was moved on by hand; for the vehicle one step has passed.
                 verdict = Verdict.GAP

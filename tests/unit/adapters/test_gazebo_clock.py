@@ -59,3 +59,18 @@ def test_steps_of_another_length_are_counted() -> None:
         clock.judge(2_500_000 + 4000 * i, 0.0)
     assert (clock.odd_steps, clock.last_delta_us) == (3, 4000)
     assert clock.time_us == 12_000
+
+
+def test_times_that_jump_about_are_no_other_step() -> None:
+    clock = make_clock()
+    wire_us = 2_500_000
+    for delta_us in (4000, 30_001, 7, 4000, 900, 4000, 2_000_000, 4000):
+        wire_us += delta_us
+        clock.judge(wire_us, 0.0)
+        assert clock.odd_steps == 1
+    for rounded_us in (3333, 3333, 3334, 3333):
+        wire_us += rounded_us
+        clock.judge(wire_us, 0.0)
+    assert clock.odd_steps == 4
+    clock.judge(wire_us + 1000, 0.0)
+    assert clock.odd_steps == 0
