@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from pico_gz.cli.exits import print_json
 from pico_gz.cli.fleet_options import open_fleet
 from pico_gz.cli.table import print_table
 from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.errors import ConfigError
 from pico_gz.port_owner import require_free
 from pico_gz.ports import PortPlan
 from pico_gz.session.gazebo_rules import has_own_world
@@ -36,7 +38,8 @@ def ports(
     """Show the whole port plan of a fleet, and refuse one that cannot work.
 
     Two users of one port, and ports that another program holds, end with exit code 3;
-    --port-offset auto moves the whole fleet to free ones.
+    --port-offset auto moves the whole fleet to free ones. For external autopilots the line that
+    starts each is shown too, and its rover.parm is written below ./runs.
 
     Example:
       pico-gz ports --rovers 3
@@ -74,18 +77,25 @@ def _print_plan(fleet: FleetConfig, plan: PortPlan) -> None:
 
 
 def _start_lines(fleet: FleetConfig, plan: PortPlan) -> list[str]:
-    """How to start the external autopilots; imported only for them, because it takes a while."""
+    """How to start the external autopilots, and the parameter files that those lines name.
+
+    Imported only for them, because it takes a while.
+    """
     if not any(vehicle.config.autopilot == "external" for vehicle in fleet.vehicles):
         return []
-    from pico_gz.session.external import start_lines
+    from pico_gz.session.external import start_lines, write_parameter_files
     from pico_gz.session.options import RunOptions
     from pico_gz.session.world import local_frame
 
-    lines = start_lines(fleet, plan, local_frame(fleet), RunOptions().run_folder)
+    folder = RunOptions().run_folder
+    try:
+        write_parameter_files(fleet, folder)
+    except ConfigError as error:  # the ports are worth knowing all the same
+        print(f"Warning: {error.message} The lines below need it.", file=sys.stderr)
     return [
         "",
         "While pico-gz runs, start each external autopilot in a terminal of its own:",
-        *lines,
+        *start_lines(fleet, plan, local_frame(fleet), folder),
     ]
 
 

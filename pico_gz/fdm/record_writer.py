@@ -16,12 +16,15 @@ from pico_gz.codecs.ardupilot_state import (
     encode_state,
 )
 from pico_gz.errors import EncodeError
+from pico_gz.fdm.radio import MAX_RC_CHANNELS
 from pico_gz.fdm.vehicle import ArduPilotProfile, ExternalVehicle, Geodetic, ImuSource
 from pico_gz.messages import SensorData, VehicleTruth
 from pico_gz.messages.sensors import Quaternion, Vector3
 from pico_gz.units import GRAVITY_MPS2, US_PER_S
 
-MAX_RC_CHANNELS = 12
+# What an IMU says that has failed and has nothing to say; steps between two samples are no silence.
+_IMU_SILENCE_US = US_PER_S // 20
+_DEAD_IMU = ImuRecord((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 class RecordWriter:
@@ -39,11 +42,15 @@ class RecordWriter:
         lockstep: bool = True,
         geodetic: Geodetic | None = None,
     ) -> None:
-        self._imu_source = vehicle.imu
+        self._always_measured = self._measured = vehicle.imu is ImuSource.SENSOR
+        self._failing = False
+        self._last_imu = _DEAD_IMU
+        self._last_imu_us = 0
         self._geodetic = geodetic if profile is ArduPilotProfile.FROM_4_7 else None
         # Releases before 4.7 do not know the key; a lockstep server must not send it as true.
         self._no_lockstep = True if profile is ArduPilotProfile.FROM_4_7 and not lockstep else None
-        self._ranges_m: tuple[float | None, ...] = (None,) * MAX_RANGEFINDERS
+        self._ranges_m: list[float | None] = [None] * MAX_RANGEFINDERS
+        self._has_ranges = False
         self._battery: BatteryRecord | None = None
         self._rc: dict[str, float] | None = None
         self._windy = False
@@ -55,6 +62,12 @@ class RecordWriter:
             raise EncodeError(f"At most {MAX_RC_CHANNELS} radio channels, not {len(channels_us)}.")
         self._rc = {f"rc_{i}": float(us) for i, us in enumerate(channels_us, 1)} or None
 
+    def set_imu_failing(self, failing: bool) -> None:
+        """Send what the IMU measures while it fails, also where truth is sent otherwise."""
+        self._failing = failing
+        self._measured = failing or self._always_measured
+        self._last_imu = _DEAD_IMU
+
     def write(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> bytes:
         """Return the datagram of the state at ``time_us``.
 
@@ -63,7 +76,7 @@ class RecordWriter:
         """
         if sensors is not None:
             self._remember(sensors)
-        imu = self._imu(truth, sensors)
+        imu = self._imu(truth, sensors, time_us)
         position = (truth.north_m, truth.east_m, truth.down_m)
         if self._is_plain and not any(truth.wind_ned_mps):
             return encode_plain_state(
@@ -80,7 +93,7 @@ class RecordWriter:
             and self._no_lockstep is None
             and not self._windy
             and self._extra is None
-            and self._ranges_m[0] is None
+            and not self._has_ranges
         )
 
     def _write_all(
@@ -118,15 +131,22 @@ class RecordWriter:
         if self._extra is not None:
             self._extra.remember(sensors)
         if sensors.rangefinders is not None:
-            fitted = sensors.rangefinders[:MAX_RANGEFINDERS]
-            missing = (None,) * (MAX_RANGEFINDERS - len(fitted))
-            self._ranges_m = tuple(sensor.distance_m for sensor in fitted) + missing
+            self._has_ranges = True
+            for place, sample in enumerate(sensors.rangefinders[:MAX_RANGEFINDERS]):
+                if sample is not None:
+                    self._ranges_m[place] = sample.distance_m
         if sensors.battery is not None:
             self._battery = BatteryRecord(sensors.battery.voltage_v, sensors.battery.current_a)
 
-    def _imu(self, truth: VehicleTruth, sensors: SensorData | None) -> ImuRecord:
-        if self._imu_source is ImuSource.SENSOR and sensors is not None and sensors.imu is not None:
-            return ImuRecord(sensors.imu.gyro_rads, sensors.imu.accel_mss)
+    def _imu(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> ImuRecord:
+        if self._measured:
+            if sensors is not None and sensors.imu is not None:
+                self._last_imu = ImuRecord(sensors.imu.gyro_rads, sensors.imu.accel_mss)
+                self._last_imu_us = time_us
+                return self._last_imu
+            if self._failing:
+                is_silent = time_us - self._last_imu_us > _IMU_SILENCE_US
+                return _DEAD_IMU if is_silent else self._last_imu
         force = specific_force(truth.quat_wxyz, truth.accel_ned_mps2)
         return ImuRecord(truth.rates_frd_radps, force)
 

@@ -27,12 +27,14 @@ SILENCE_TIMEOUT_S = 0.5
 # An autopilot that keeps the fleet waiting this long is named, now and then.
 SLOW_S = 0.03
 SLOW_LINE_S = 10.0
+# What a record says of the sensors without extra keys.
+SENT_FIELDS = frozenset({"imu", "rangefinders", "battery"})
 
 
 class _Served:
     """One vehicle with its socket."""
 
-    __slots__ = ("connection", "newest", "socket", "writer")
+    __slots__ = ("connection", "newest", "socket", "told_no_truth", "writer")
 
     def __init__(
         self, connection: FdmConnection, writer: RecordWriter, socket: DatagramTransport
@@ -41,6 +43,7 @@ class _Served:
         self.writer = writer
         self.socket = socket
         self.newest: bytes | None = None
+        self.told_no_truth = False
 
 
 class FdmServer:
@@ -148,6 +151,15 @@ class FdmServer:
         """Send radio channels to a vehicle's autopilot from now on [us]."""
         self._require(vehicle_id).writer.set_rc(channels_us)
 
+    def set_imu_failing(self, vehicle_id: int, failing: bool) -> None:
+        """Send what a vehicle's IMU measures for as long as it fails."""
+        self._require(vehicle_id).writer.set_imu_failing(failing)
+
+    def sends(self, vehicle_id: int, field: str) -> bool:
+        """Whether records tell of this field of ``SensorData``; ArduPilot makes up the rest."""
+        vehicle = self._require(vehicle_id).connection.vehicle
+        return vehicle.extra_keys or field in SENT_FIELDS
+
     def _require(self, vehicle_id: int) -> _Served:
         if vehicle_id not in self._served:
             raise UnknownVehicleError(vehicle_id, self._served)
@@ -166,6 +178,7 @@ class FdmServer:
         for vehicle_id, served in self._served.items():
             state = truth.get(vehicle_id)
             if state is None:
+                self._miss_truth(vehicle_id, served, records)
                 continue
             connection = served.connection
             try:
@@ -180,6 +193,15 @@ class FdmServer:
                 self._unanswered.add(vehicle_id)
             elif self._wait_for_all and not connection.is_connected:
                 self._unanswered.add(vehicle_id)
+
+    def _miss_truth(
+        self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
+    ) -> None:
+        """Tell once that nobody will be answered; without sensors it may only be too early."""
+        if not served.told_no_truth and vehicle_id in records:
+            served.told_no_truth = True
+            text = "its simulator tells no position, so its autopilot gets no records."
+            self._warn("no_truth", vehicle_id, text)
 
     def unanswered(self) -> tuple[int, ...]:
         """Connected vehicles that were handed a record and have not answered it yet."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,7 +63,7 @@ def make_fdm_server(
 
 
 def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path) -> list[str]:
-    """One line to paste per external vehicle."""
+    """One line per external vehicle, to paste into a terminal that may stand anywhere."""
     return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
 
 
@@ -83,6 +85,19 @@ def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
             ) from exc
 
 
+def fdm_host(bind: str) -> str:
+    """Where a program on this machine reaches what is bound to ``bind``; ArduRover asks no DNS."""
+    try:
+        numeric = bind or "0.0.0.0"
+        return "127.0.0.1" if ipaddress.ip_address(numeric).is_unspecified else bind
+    except ValueError:
+        pass
+    try:
+        return socket.gethostbyname(bind)
+    except OSError as exc:
+        raise ConfigError(f"The host {bind!r} of [net] bind is unknown here.") from exc
+
+
 def _start(
     plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path
 ) -> ArduRoverStart:
@@ -92,6 +107,7 @@ def _start(
         home=frame,
         gcs_port=plan.config.mavlink_port or fleet.rules.mavlink_port(plan.id),
         gcs_host=fleet.net.gcs_host,
+        fdm_host=fdm_host(fleet.net.bind),
         speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
-        run_dir=str(folder / plan.config.label),
+        run_dir=str(folder.absolute() / plan.config.label),
     )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.errors import ConfigError
 from pico_gz.session.rc import RcFeeder
 
+if TYPE_CHECKING:
+    from pico_gz.fdm.server import FdmServer
+
 RC_UNIT = "rc"
 LINK_UNIT = "mavlink"
 _HEALTHY = "ok"
 _RC_KINDS = (_HEALTHY, "off")
+_IMU_UNITS = frozenset({"imu", "gyro", "accel"})
 
 
 class FailureSwitch:
@@ -20,6 +25,7 @@ class FailureSwitch:
     Attributes:
         active: vehicle id -> unit -> kind, those that are on; replaced, never changed.
         link: switches a vehicle's ground link, (vehicle id, kind); ``None`` without MAVLink.
+        external: serves the external autopilots, who see failures only in their records.
     """
 
     def __init__(self, bridge: SitlBridge, rc: RcFeeder | None) -> None:
@@ -27,6 +33,7 @@ class FailureSwitch:
         self._rc = rc
         self.active: Mapping[int, Mapping[str, str]] = {}
         self.link: Callable[[int, str], None] | None = None
+        self.external: FdmServer | None = None
 
     def __call__(self, vehicle_id: int, unit: str, kind: str) -> None:
         """Break ``unit`` in the way ``kind``; ``ok`` mends it.
@@ -39,14 +46,37 @@ class FailureSwitch:
         elif unit == LINK_UNIT:
             self._fail_link(vehicle_id, kind)
         else:
+            self._require_seen(vehicle_id, unit)
             self._bridge.set_failure(vehicle_id, unit, kind)
         self._note(vehicle_id, unit, kind)
+        if unit in _IMU_UNITS:
+            self._show_imu(vehicle_id)
 
     def _note(self, vehicle_id: int, unit: str, kind: str) -> None:
         units = {u: k for u, k in self.active.get(vehicle_id, {}).items() if u != unit}
+        if unit == "imu":  # it is both halves
+            units = {u: k for u, k in units.items() if u not in _IMU_UNITS}
         if kind != _HEALTHY:
             units[unit] = kind
         self.active = {**self.active, vehicle_id: units}
+
+    def _require_seen(self, vehicle_id: int, unit: str) -> None:
+        """Refuse a failure that an external autopilot would never notice."""
+        server = self.external
+        if server is None or vehicle_id not in server.vehicle_ids():
+            return
+        if not all(server.sends(vehicle_id, field) for field in _sensor_fields(unit)):
+            raise ConfigError(
+                f"Vehicle {vehicle_id}: its autopilot makes up {unit!r} itself.",
+                hint="Set the autopilot's own SIM_* parameters.",
+            )
+
+    def _show_imu(self, vehicle_id: int) -> None:
+        """An external autopilot gets its IMU from truth, unless that has failed."""
+        server = self.external
+        if server is not None and vehicle_id in server.vehicle_ids():
+            failing = not _IMU_UNITS.isdisjoint(self.active[vehicle_id])
+            self._bridge.between_steps(lambda: server.set_imu_failing(vehicle_id, failing))
 
     def _fail_link(self, vehicle_id: int, kind: str) -> None:
         if self.link is None:
@@ -61,3 +91,14 @@ class FailureSwitch:
         if kind not in _RC_KINDS:
             raise ConfigError(f"Radio control cannot be {kind!r}.", hint="Use off or ok.")
         self._rc.set_lost(vehicle_id, kind == "off")
+
+
+def _sensor_fields(unit: str) -> list[str]:
+    """The fields of ``SensorData`` that a unit is about; none for what is no sensor."""
+    from pico_gz.simulator.sensors.fault_values import UNITS
+    from pico_gz.simulator.sensors.faults import find_units
+
+    try:
+        return [UNITS[name].field for name in find_units(unit)]
+    except ConfigError:
+        return []

@@ -1,25 +1,38 @@
-"""Radio control: from its sources straight into the platforms, at step boundaries."""
+"""Radio control: from its sources to platforms and external autopilots, at step boundaries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from pico_gz.bridge.fleet import VehicleInstance
 from pico_gz.errors import PortClashError
+from pico_gz.fdm.radio import ExternalRadio
 from pico_gz.port_owner import owner_of
-from pico_gz.vehicle.platform import SitlPlatform
-from pico_gz.vehicle.rc import RcSource, check_rc_spec, open_rc_source, rc_port
+from pico_gz.ports import RC_BESIDE_ARDUROVER, rc_port
+from pico_gz.vehicle.rc import RcSource, check_rc_spec, open_rc_source
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")
 
 
+class RcReceiver(Protocol):
+    """Takes the radio frames of one vehicle: a platform, or the radio of an external one."""
+
+    @property
+    def vehicle_id(self) -> int:
+        """Whose it is."""
+
+    def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
+        """Take a frame."""
+
+
 class RcFeeder:
     """Polls every vehicle's RC source before each step."""
 
-    def __init__(self, links: Sequence[tuple[SitlPlatform, RcSource]]) -> None:
+    def __init__(self, links: Sequence[tuple[RcReceiver, RcSource]]) -> None:
         self._links = list(links)
+        self._radios = [radio for radio, _ in links if isinstance(radio, ExternalRadio)]
         self._lost: set[int] = set()
 
     def set_lost(self, vehicle_id: int, lost: bool) -> None:
@@ -27,11 +40,13 @@ class RcFeeder:
         (self._lost.add if lost else self._lost.discard)(vehicle_id)
 
     def __call__(self, now_us: int) -> None:
-        """Hand new frames to the platforms."""
-        for platform, source in self._links:
+        """Hand new frames to the receivers."""
+        for receiver, source in self._links:
             channels_us = source.poll(now_us)
-            if channels_us is not None and platform.vehicle_id not in self._lost:
-                platform.inject_rc(channels_us, now_us)
+            if channels_us is not None and receiver.vehicle_id not in self._lost:
+                receiver.inject_rc(channels_us, now_us)
+        for radio in self._radios:
+            radio.check(now_us)
 
     def save_state(self) -> dict[str, Any]:
         """What every source and the lost links stand at, as plain values."""
@@ -54,20 +69,36 @@ class RcFeeder:
 
 
 def open_rc(
-    spec: str, vehicles: Sequence[VehicleInstance], *, host: str, port_offset: int
+    spec: str,
+    vehicles: Sequence[VehicleInstance],
+    *,
+    host: str,
+    port_offset: int,
+    external: Callable[[int], RcReceiver] | None = None,
 ) -> RcFeeder | None:
-    """Open the RC source of every vehicle that has a platform; ``None`` without any."""
+    """Open the RC source of every vehicle; ``None`` without any.
+
+    Args:
+        spec: the words of ``--rc``.
+        vehicles: whose.
+        host: where sources listen.
+        port_offset: how far their ports are moved.
+        external: the receiver of a vehicle that has no platform, by its id; None: it has none.
+    """
     kind, _ = check_rc_spec(spec)
     if kind == "none":
         return None
-    links: list[tuple[SitlPlatform, RcSource]] = []
+    links: list[tuple[RcReceiver, RcSource]] = []
     try:
         for vehicle in vehicles:
-            if vehicle.platform is None:
+            receiver: RcReceiver | None = vehicle.platform
+            if receiver is None and external is not None:
+                receiver = external(vehicle.id)
+            if receiver is None:
                 continue
             source = _open(spec, vehicle, host, port_offset)
             if source is not None:
-                links.append((vehicle.platform, source))
+                links.append((receiver, source))
             if kind in _FOR_ONE_VEHICLE:
                 break
     except BaseException:
@@ -77,10 +108,12 @@ def open_rc(
 
 
 def _open(spec: str, vehicle: VehicleInstance, host: str, port_offset: int) -> RcSource | None:
+    external = vehicle.platform is None
+    shift = port_offset + (RC_BESIDE_ARDUROVER if external else 0)
     try:
-        return open_rc_source(spec, vehicle.id, host=host, port_offset=port_offset)
+        return open_rc_source(spec, vehicle.id, host=host, port_offset=shift)
     except PortClashError as exc:
-        port = rc_port(vehicle.id) + port_offset
+        port = rc_port(vehicle.id, external=external) + port_offset
         owner = owner_of("udp", port) or "another program"
         raise PortClashError(
             f"UDP {port} ({vehicle.config.label}, radio control) is in use by {owner}.",

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.autopilot.api import GroundControlled
@@ -18,8 +19,9 @@ from pico_gz.bridge.trace import TraceDigest
 from pico_gz.bridge.view import FleetView
 from pico_gz.config import FleetConfig
 from pico_gz.config.settings import ClockKind
+from pico_gz.fdm.radio import ExternalRadio
 from pico_gz.port_owner import require_free
-from pico_gz.ports import PortPlan
+from pico_gz.ports import PortPlan, rc_port
 from pico_gz.session.adapters import choose_adapters, make_adapters
 from pico_gz.session.contacts import ContactReporter
 from pico_gz.session.control_client import socket_path
@@ -38,6 +40,9 @@ from pico_gz.session.vehicle_commands import VehicleCommands
 from pico_gz.session.vehicles import spawn_vehicles
 from pico_gz.session.world import local_frame
 from pico_gz.units import us_from_seconds
+
+if TYPE_CHECKING:
+    from pico_gz.fdm.server import FdmServer
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +130,9 @@ class Session:
             opened.callback(pilot.flush_params)
             self._note_kept_parameters(vehicle_id)
         bridge.after_step.add(self._trace)
-        fail = FailureSwitch(bridge, self._open_rc(opened))
+        server = self._open_external(opened)
+        fail = FailureSwitch(bridge, self._open_rc(opened, server))
+        fail.external = server
         if self.options.record_dir is not None:
             from pico_gz.session.recording import SessionRecording
 
@@ -141,7 +148,6 @@ class Session:
         bridge.before_step.add(starter)
         if commanded:
             bridge.before_step.add(SimParameters(bridge, commanded))
-        self._open_external(opened)
         if commanded and self.options.mavlink:
             self._open_mavlink(opened, commanded, fail)
         commands = control_commands(bridge, fail)
@@ -176,17 +182,31 @@ class Session:
             opened.callback(viewer.close)
             self.bridge.after_step.add(viewer)
 
-    def _open_rc(self, opened: contextlib.ExitStack) -> RcFeeder | None:
+    def _open_rc(self, opened: contextlib.ExitStack, server: FdmServer | None) -> RcFeeder | None:
         feeder = open_rc(
             self.options.rc,
             self.bridge.vehicles(),
             host=self.fleet.net.bind,
             port_offset=self.fleet.rules.offset,
+            external=None if server is None else self._radio_of(server),
         )
         if feeder is not None:
             opened.callback(feeder.close)
             self.bridge.before_step.add(feeder)
         return feeder
+
+    def _radio_of(self, server: FdmServer) -> Callable[[int], ExternalRadio]:
+        if self.options.rc == "udp":
+            ports = [
+                str(rc_port(i, external=True) + self.fleet.rules.offset)
+                for i in server.vehicle_ids()
+            ]
+            self._connections.append(f"Their radio control listens on UDP {', '.join(ports)}.")
+        return lambda vehicle_id: ExternalRadio(
+            vehicle_id,
+            lambda channels_us: server.set_rc(vehicle_id, channels_us),
+            lambda text: self._tell_external("radio", f"Vehicle {vehicle_id}: {text}", vehicle_id),
+        )
 
     def _open_mavlink(
         self,
@@ -212,9 +232,9 @@ class Session:
         self.bridge.before_step.add(mavlink.service)
         self.bridge.while_idle.add(mavlink.service)
 
-    def _open_external(self, opened: contextlib.ExitStack) -> None:
+    def _open_external(self, opened: contextlib.ExitStack) -> FdmServer | None:
         if all(plan.config.autopilot != "external" for plan in self.fleet.vehicles):
-            return
+            return None
         from pico_gz.session import external
 
         folder = self.options.run_folder
@@ -230,6 +250,7 @@ class Session:
         self.bridge.add_pilots(server)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external.start_lines(self.fleet, self.ports, self.frame, folder)
+        return server
 
     def _tell_external(self, kind: str, text: str, vehicle_id: int) -> None:
         self.bridge.report(

@@ -17,6 +17,12 @@ def fleet_file(tmp_path):
     return write
 
 
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path, monkeypatch):
+    """Parameter files are written below the folder of the caller."""
+    monkeypatch.chdir(tmp_path)
+
+
 def ports_json(capsys, *arguments):
     code = run_command(["ports", *arguments, "--no-check", "--json"])
     return code, json.loads(capsys.readouterr().out)
@@ -42,6 +48,45 @@ def test_json(capsys):
 def test_the_table_shows_how_to_start_external_autopilots(capsys):
     run_command(["ports", "--rovers", "1", "--autopilot", "external", "--no-check"])
     assert "ardurover --model JSON" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_parameters_that_those_lines_name_are_there(capsys, tmp_path):
+    _, plan = ports_json(capsys, "--rovers", "1", "--autopilot", "external")
+    folder = tmp_path / "runs" / "rover_1"
+    assert f"cd {folder} && ardurover" in plan["start_lines"][0]
+    assert "FRAME_CLASS 1" in (folder / "rover.parm").read_text()
+
+
+def test_without_external_autopilots_nothing_is_written(capsys, tmp_path):
+    ports_json(capsys, "--rovers", "1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_does_not_hide_the_ports(capsys, tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    command = ["ports", "--rovers", "1", "--autopilot", "external", "--no-check", "--json"]
+    assert run_command(command) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["start_lines"]
+    assert "rover.parm cannot be written" in err
+
+
+def test_the_json_dialect_is_shown_the_other_way_round(capsys, fleet_file):
+    path = fleet_file(
+        '[fleet]\ncount=2\nadapter="mine"\n[adapters.mine]\ntype="gazebo"\n'
+        "ardupilot_compat=false\nshared_socket=true\nsensor_port=29402\n"
+    )
+    _, plan = ports_json(capsys, path)
+    wire = [(use["port"], use["role"]) for use in plan["ports"] if "JSON" in use["purpose"]]
+    assert wire == [(29402, "bind"), (29403, "peer")]
+
+
+def test_an_external_autopilot_without_truth_is_exit_2(capsys, fleet_file):
+    path = fleet_file(
+        '[fleet]\nautopilot="external"\nadapter="gazebo"\n[gazebo]\nardupilot_compat=false\n'
+    )
+    assert run_command(["ports", path]) == 2
+    assert "JSON dialect" in capsys.readouterr().err
 
 
 def test_offset(capsys):

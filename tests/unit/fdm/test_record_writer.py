@@ -214,3 +214,23 @@ def test_extra_keys_change_nothing_for_ardupilot(release_47: bool) -> None:
     assert seen[0] == seen[1]
     assert len(extra) > len(plain)
     assert decode_state(extra).position_ned_m == decode_state(plain).position_ned_m
+
+
+def test_an_imu_that_fails_is_measured_until_it_works_again() -> None:
+    writer = RecordWriter(VEHICLE, P46)
+    measured = sensors(imu=ImuData((1.0, 2.0, 3.0), (0.0, 0.0, 0.0)))
+
+    def imu_of(data: SensorData, time_us: int = 0):
+        return decode_state(writer.write(level_truth(), data, time_us)).imu
+
+    healthy = imu_of(measured)
+    assert healthy.accel_frd_mps2 == pytest.approx((0, 0, -G))
+    writer.set_imu_failing(True)
+    # It has not said anything since: no turn, no weight.
+    assert imu_of(sensors()).accel_frd_mps2 == (0, 0, 0)
+    assert imu_of(measured).accel_frd_mps2 == (1, 2, 3)
+    # Steps between two samples repeat the last one, but not for ever.
+    assert imu_of(sensors(), 50_000).accel_frd_mps2 == (1, 2, 3)
+    assert imu_of(sensors(), 50_001).accel_frd_mps2 == (0, 0, 0)
+    writer.set_imu_failing(False)
+    assert imu_of(measured) == healthy

@@ -10,6 +10,7 @@ from pico_gz.codecs.ardupilot_state import decode_state
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 from pico_gz.fdm.server import FdmServer
 from pico_gz.fdm.vehicle import ExternalVehicle
+from pico_gz.messages import SensorData
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.fdm_rig import FdmRig, level_truth
 from pico_gz.transports.memory import MemoryNetwork
@@ -259,3 +260,16 @@ def test_refused_datagrams_are_told_with_both_magics() -> None:
     assert len(told) == 1
     assert "18458" in told[0]
     assert "29569" in told[0]
+
+
+def test_a_simulator_that_tells_no_truth_is_told_once_per_vehicle() -> None:
+    bench = Bench(2)
+    bench.send(servo(0))
+    bench.server.hand_over({}, {}, 0)
+    assert [kind for kind, _, _ in bench.events if kind == "no_truth"] == []
+    seen = {i: SensorData(timestamp_us=0, vehicle_id=i) for i in (1, 2)}
+    for step in range(1, 50):
+        bench.server.hand_over(seen, {}, 10_000 * step)
+    told = [(vehicle_id, text) for kind, text, vehicle_id in bench.events if kind == "no_truth"]
+    assert [vehicle_id for vehicle_id, _ in told] == [1, 2]
+    assert "no records" in told[0][1]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from pico_gz import SitlBridge, VehicleConfig
+from pico_gz import LightweightAdapter, SitlBridge, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
+from pico_gz.fdm.server import SENT_FIELDS
 from pico_gz.session.failures import FailureSwitch
 from pico_gz.session.rc import RcFeeder
 from pico_gz.testing import ScriptedAdapter
@@ -23,6 +24,22 @@ class Radio:
 
     def load_state(self, state) -> None:
         pass
+
+
+class Server:
+    """What the switch needs of the server of external autopilots."""
+
+    def __init__(self) -> None:
+        self.failing = {1: False}
+
+    def vehicle_ids(self):
+        return (1,)
+
+    def sends(self, vehicle_id, field):
+        return field in SENT_FIELDS
+
+    def set_imu_failing(self, vehicle_id, failing) -> None:
+        self.failing[vehicle_id] = failing
 
 
 @pytest.fixture
@@ -85,3 +102,42 @@ def test_what_cannot_be_is_refused(bridge, vehicle_id, kind, error):
     fail = FailureSwitch(bridge, make_feeder(bridge))
     with pytest.raises(error):
         fail(vehicle_id, "rc", kind)
+
+
+@pytest.fixture
+def switch():
+    bridge = SitlBridge()
+    bridge.register_adapter(LightweightAdapter(seed=1))
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    fail = FailureSwitch(bridge, None)
+    fail.external = Server()
+    yield fail
+    bridge.close()
+
+
+@pytest.mark.parametrize("unit", ["gyro", "accel", "imu"])
+def test_an_external_autopilot_sees_its_imu_fail(switch, unit):
+    switch(1, unit, "off")
+    assert switch.external.failing == {1: True}
+    switch(1, unit, "ok")
+    assert switch.external.failing == {1: False}
+
+
+def test_mending_the_imu_mends_both_halves(switch):
+    switch(1, "gyro", "off")
+    switch(1, "accel", "stuck")
+    switch(1, "gyro", "ok")
+    assert switch.external.failing == {1: True}
+    switch(1, "imu", "ok")
+    assert switch.external.failing == {1: False}
+    assert switch.active == {1: {}}
+
+
+def test_what_an_external_autopilot_would_not_notice_is_refused(switch):
+    for unit in ("gps", "compass", "baro", "encoder"):
+        with pytest.raises(ConfigError, match="itself"):
+            switch(1, unit, "off")
+    assert switch.active == {}
+    switch(1, "motor_left", "off")
+    switch(1, "battery", "stuck")
+    assert switch.active == {1: {"motor_left": "off", "battery": "stuck"}}
