@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter
 
+from pico_gz.config.adapter_options import OPTIONS
 from pico_gz.config.rovers import CHANNEL_MAPS, ROVER_KEYS
 from pico_gz.config.settings import FleetFile
 from pico_gz.rover import PRESETS, RoverSpec
 
+_ADAPTER_TYPE = {"type": "string", "description": "Type of the simulator."}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -23,10 +25,7 @@ def fleet_schema() -> dict[str, Any]:
     """The schema of a whole fleet file."""
     schema = _cleaned(TypeAdapter(FleetFile).json_schema(mode="validation"))
     _add_rover_fields(schema["$defs"])
-    schema["properties"]["adapters"]["additionalProperties"] = {
-        "type": "object",
-        "properties": {"type": {"type": "string", "description": "Type of the simulator."}},
-    }
+    _add_adapter_options(schema)
     return {"$schema": _DIALECT, "title": "pico_gz fleet file", **schema}
 
 
@@ -47,6 +46,23 @@ def _add_rover_fields(definitions: dict[str, Any]) -> None:
         section[name] = _cleaned(fields[name])
         section[name].pop("default", None)  # the preset decides
     section["channels"] = {"anyOf": [{"enum": list(CHANNEL_MAPS)}, {"$ref": "#/$defs/ChannelMap"}]}
+
+
+def _add_adapter_options(schema: dict[str, Any]) -> None:
+    """``[adapters.NAME]`` holds the options of its type, which is its name when not given."""
+    tables, rules = {}, []
+    for kind, section in OPTIONS.items():
+        name = section.__name__
+        options = _cleaned(TypeAdapter(section).json_schema(mode="validation"))
+        options["properties"] = {"type": _ADAPTER_TYPE, **options["properties"]}
+        schema["$defs"][name] = options
+        reference = {"$ref": f"#/$defs/{name}"}
+        tables[kind] = reference
+        is_kind = {"properties": {"type": {"const": kind}}, "required": ["type"]}
+        rules.append({"if": is_kind, "then": reference})
+    # A plugin takes what it likes.
+    other = {"type": "object", "properties": {"type": _ADAPTER_TYPE}, "allOf": rules}
+    schema["properties"]["adapters"] |= {"properties": tables, "additionalProperties": other}
 
 
 def _cleaned(node: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pico_gz.config import load_fleet
+from pico_gz.config.adapter_options import OPTIONS
 from pico_gz.config.explain import field_types
 from pico_gz.config.rovers import ROVER_KEYS
 from pico_gz.config.settings import FleetFile, VehicleSection
@@ -37,6 +38,7 @@ SECTIONS = [
     ),
     ("[[obstacle]]", ObstacleSection),
     ("[[vehicle]]", VehicleSection),
+    *((f"[adapters.NAME]` of type `{kind}", section) for kind, section in OPTIONS.items()),
 ]
 HEADINGS = [heading for heading, _ in SECTIONS]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pico_gz.config import default_fleet, load_fleet
+from pico_gz.config.adapter_options import OPTIONS
 from pico_gz.config.settings import FleetFile
 
 WORLDS = Path(__file__).parents[3] / "worlds"
@@ -36,3 +37,6 @@ def test_the_default_example_shows_every_key():
     for name in ("fleet", "origin", "time", "layout", "ports", "net", "mavlink", "gazebo", "wind"):
         section = next(f for f in dataclasses.fields(FleetFile) if f.name == name).default_factory
         assert set(tables[name]) == {key.name for key in dataclasses.fields(section)}, name
+    for section in OPTIONS.values():
+        for key in dataclasses.fields(section):
+            assert re.search(rf"\b{key.name}\b", text), key.name

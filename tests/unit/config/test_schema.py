@@ -41,6 +41,9 @@ def test_the_examples_obey_it(path):
         "[rover]\nchannels = 'x'",
         "[[obstacle]]\nkind = 'tree'",
         "[nonsense]",
+        "[adapters.gazebo]\nshared_sockt = true",
+        "[adapters.mine]\ntype = 'gazebo'\nlock_step = 1",
+        "[adapters.mine]\ntype = 'lightweight'\nsensor_port = 9002",
     ],
 )
 def test_it_refuses_what_the_loader_refuses(text):
@@ -48,8 +51,20 @@ def test_it_refuses_what_the_loader_refuses(text):
         jsonschema.validate(tomllib.loads(text), fleet_schema())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[adapters.gazebo]\nshared_socket = true\nlock_step = true",
+        "[adapters.mine]\ntype = 'gazebo'\nshared_socket = true\nlock_step = true",
+        "[adapters.mine]\ntype = 'of_a_plugin'\nanything = 1",
+    ],
+)
+def test_adapters_take_the_options_of_their_type(text):
+    jsonschema.validate(tomllib.loads(text), fleet_schema())
+
+
 def test_every_key_is_described():
     for name, definition in fleet_schema()["$defs"].items():
-        if name.endswith("Section") and name != "RoverSection":
+        if name.endswith(("Section", "Options")) and name != "RoverSection":
             for key, value in definition["properties"].items():
                 assert value.get("description"), f"{name}.{key}"
