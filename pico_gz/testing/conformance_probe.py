@@ -35,7 +35,7 @@ class Probe:
         target: where the simulator listens.
         socket: which of its sockets it speaks from.
         frame: the newest frame it sent.
-        answered_frame: the newest that got a record.
+        answered_frame: the newest that got a record of its own.
         empty_replies: datagrams of 0 bytes so far.
         records: different records so far.
         kept: the newest records.
@@ -150,11 +150,12 @@ class Probe:
             self.send_frame(pwm_us)
             reply = self._answer(min(_SEND_AGAIN_S, left_s))
             if reply:
-                self.answered_frame = self.frame
+                if not self._standing:
+                    self.answered_frame = self.frame
                 return reply
             if reply is not None:
                 self.frame += 1
-            self._note_wait(timeout_s - left_s, timeout_s)
+            self._note_wait(self.now_s() - until_s + timeout_s, timeout_s)
         raise SilentPeerError(self._silence(timeout_s, self.empty_replies - empty_before))
 
     def _answer(self, timeout_s: float) -> bytes | None:
@@ -215,19 +216,29 @@ class Probe:
     # --- what it turns out to be ----------------------------------------------------------
 
     @cached_property
+    def _steps_s(self) -> list[float]:
+        times_s = [self.time_s() for _ in range(12)]
+        return [b - a for a, b in itertools.pairwise(times_s)]
+
+    @property
     def step_s(self) -> float:
         """The time between two records, as a rule [s]."""
-        times = [self.time_s() for _ in range(10)]
-        return statistics.median(b - a for a, b in itertools.pairwise(times))
+        return statistics.median(self._steps_s)
+
+    @property
+    def longest_step_s(self) -> float:
+        """The most that one frame has moved time [s]; whether steps are even is another check."""
+        return max(self._steps_s)
 
     @cached_property
     def waits_for_frames(self) -> bool:
         """Whether its time stands still between two frames."""
-        step_s = self.step_s
+        longest_s = self.longest_step_s
         before_s = self.time_s()
         self.listen(QUIET_S)
-        return self.time_s() - before_s <= 5.0 * step_s
+        return self.time_s() - before_s <= 3.0 * longest_s
 
     def steps_in(self, seconds: float) -> int:
         """How many frames make a time of the simulation."""
-        return min(max(round(seconds / self.step_s), 20), 2000) if self.step_s > 0.0 else 20
+        step_s = self.step_s
+        return min(max(round(seconds / step_s), 20), 2000) if step_s > 0.0 else 20

@@ -58,7 +58,11 @@ def check_simulator(
 def _run_all(probe: Probe, timeout_s: float) -> list[CheckResult]:
     contact = run_check(*_FIRST, lambda: frames.connects(probe, timeout_s))
     results = [contact]
-    reason = "" if contact.outcome is Outcome.PASS else "it gives no record"
+    reason = ""
+    if contact.outcome is not Outcome.PASS:
+        reason = "it gives no record"
+    elif not frames.gives_readable_records(probe):
+        reason = "its records cannot be read, see 20"
     for check in _TRIED:
         probe.note(f"Checking {check[0]}, {check[1]} ...")
         result = _skipped(check, reason) if reason else _run(check, probe)
