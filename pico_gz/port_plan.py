@@ -103,7 +103,8 @@ def plan_ports(
     shared = list(_shared_uses(wires))
     uses = [use for ports in planned for use in _vehicle_uses(ports, rules, wires, bind, gcs_host)]
     # A wire that nobody uses today is still the vehicle's: another adapter must not clash.
-    uses += _idle_wires(vehicles, planned, rules, bind, {use.port for use in shared})
+    alone = [ports for ports in planned if not _is_shared(wires.get(ports.vehicle_id))]
+    uses += _idle_wires(vehicles, alone, rules, bind, {use.port for use in shared})
     uses += shared
     uses += [link.use(names.get(owner or 0, "fleet"), owner) for link, owner in links]
     if tcp_port:
@@ -124,6 +125,10 @@ def _ports_of(
     return vehicle_ports(
         vehicle, rules, on_gazebo=True, own_world=own_world, pair_distance=wire.pair_distance
     )
+
+
+def _is_shared(wire: SimWire | None) -> bool:
+    return wire is not None and wire.shared
 
 
 def _shared_uses(wires: Mapping[int, SimWire]) -> Iterator[PortUse]:

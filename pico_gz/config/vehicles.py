@@ -180,7 +180,9 @@ class VehicleBuilder:
         options = self._file.adapters.get("gazebo" if adapter == "auto" else adapter)
         if options is None or options.get("type", adapter) not in ("gazebo", "auto"):
             return self._rules
-        return sim_wire(adapter, self._file.gazebo, self._rules, options)
+        wire = sim_wire(adapter, self._file.gazebo, self._rules, options)
+        # Its one pair is the adapter's, not vehicle 1's.
+        return self._rules if wire.shared else wire
 
     def _port_of(self, table: VehicleSection, path: KeyPath, key: str, port: int) -> int:
         """The vehicle's own port, moved, or ``port``; 0 leaves it to the port plan."""

@@ -115,6 +115,13 @@ def test_an_external_autopilot_on_a_wire_without_truth_is_refused(fleet_of, text
     assert str(caught.value).count("JSON dialect") == 1
 
 
+def test_it_is_the_only_thing_wrong_with_a_shared_socket(fleet_of):
+    text = JSON + "shared_socket = true\nsensor_port = 29402\n"
+    with pytest.raises(ConfigError) as caught:
+        fleet_of(text.replace("count = 2", 'count = 2\nautopilot = "external"'))
+    assert "29402" not in str(caught.value)
+
+
 def test_so_is_one_that_auto_puts_there(fleet_of):
     fleet = fleet_of('[fleet]\nautopilot="external"\n[gazebo]\nardupilot_compat=false\n')
     fleet.with_adapters(dict.fromkeys((1, 2, 3), "lightweight"))
