@@ -44,6 +44,11 @@ def find_gazebo(environ: Mapping[str, str] | None = None) -> GazeboInstall:
     return GazeboInstall(Path(program) if program else None, _find_plugin(environment))
 
 
+def is_gazebo_program(name: str) -> bool:
+    """Whether a process of this name may be a Gazebo; ``gz sim`` is a Ruby program."""
+    return name.startswith(("ruby", "gz"))
+
+
 def knows_time_sync(plugin: Path) -> bool:
     """Whether a plugin is of the newer kind, which ignores PWM 0 instead of reversing.
 

@@ -10,11 +10,13 @@ import msgspec
 
 from pico_gz.config import default_fleet
 from pico_gz.doctor.finding import Finding, State
-from pico_gz.port_owner import find_busy
-from pico_gz.ports import PortRole, PortUse
+from pico_gz.gazebo_install import is_gazebo_program
+from pico_gz.port_owner import find_busy, owner_of
+from pico_gz.ports import PortProblem, PortRole, PortUse
 
 # One datagram of the wire is half a kilobyte; a burst of 255 rovers must fit.
 MIN_UDP_BUFFER = 200_000
+PLUGIN_PURPOSE = "Gazebo plugin"  # as the port plan calls it
 _SLEEP_S, _SLEEPS, _GOOD_OVERSHOOT_S = 0.001, 20, 0.002
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -45,14 +47,21 @@ def _check_peers(uses: Sequence[PortUse]) -> list[Finding]:
         for use in uses
         if use.role is PortRole.PEER and use.protocol == "udp"
     ]
-    return [
-        Finding(
-            name=f"{problem.use.protocol.upper()} {problem.use.port}",
-            state=State.FOUND,
-            detail=f"{problem} A run would talk to it.",
+    return [_judge_peer(problem) for problem in find_busy(peers)]
+
+
+def _judge_peer(there: PortProblem) -> Finding:
+    use = there.use
+    name = f"{use.protocol.upper()} {use.port}"
+    owner = owner_of(use.protocol, use.port) if use.purpose == PLUGIN_PURPOSE else ""
+    if owner and not is_gazebo_program(owner):
+        return Finding(
+            name=name,
+            state=State.TROUBLE,
+            detail=f"{there} That does not look like Gazebo.",
+            remedy="End that program, or use --port-offset auto.",
         )
-        for problem in find_busy(peers)
-    ]
+    return Finding(name=name, state=State.FOUND, detail=f"{there} A run would talk to it.")
 
 
 def check_udp_buffers() -> list[Finding]:

@@ -71,7 +71,7 @@ def read_world(path: Path) -> WorldFile:
     Raises:
         ConfigError: it cannot be read, or is no world.
     """
-    text = _text_of(path)
+    text = world_text(path)
     match = _WORLD_NAME.search(text)
     if match is None:
         raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint tells more.")
@@ -89,10 +89,15 @@ def given_world(fleet: FleetConfig) -> Path | None:
 def is_own_world(fleet: FleetConfig) -> bool:
     """Whether the rovers' plugins listen where the kit puts them in its own worlds."""
     path = given_world(fleet)
-    return path is None or origin_of(_text_of(path)) is not Origin.FOREIGN
+    return path is None or origin_of(world_text(path)) is not Origin.FOREIGN
 
 
-def _text_of(path: Path) -> str:
+def world_text(path: Path) -> str:
+    """The text of a world.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as exc:

@@ -17,7 +17,10 @@ from pico_gz.errors import PortClashError
 from pico_gz.launch.gz_control import GzControl, open_control
 from pico_gz.launch.gz_sensors import GazeboSensorTopics
 from pico_gz.launch.launched_gazebo import LaunchedGazeboAdapter
+from pico_gz.launch.running_gazebo import require_gazebo
 from pico_gz.launch.steered_gazebo import SteeredGazeboAdapter, Steering
+from pico_gz.launch.world_check import require_drivable
+from pico_gz.launch.world_files import given_world
 from pico_gz.messages import VehicleConfig
 from pico_gz.port_owner import find_busy
 from pico_gz.ports import PortProblem, PortRole, PortUse
@@ -46,8 +49,9 @@ def make_gazebo(
         tell: takes one line for people: what Gazebo it is.
 
     Raises:
-        PortClashError: some of the plugins' ports are in use, but not all.
+        PortClashError: some of the plugins' ports are in use, but not all, or not by Gazebo.
         MissingProgramError: Gazebo has to be started and is not here.
+        ConfigError: the fleet's own world cannot be driven in.
     """
     config = gazebo_config(fleet, options)
     plans = [plan for plan in fleet.vehicles if plan.config.adapter == name]
@@ -69,6 +73,8 @@ def make_gazebo(
         steering = _steering(fleet, plans, rover_of, lambda: open_control(fleet.name))
         return SteeredGazeboAdapter(config, steering=steering, **others)
     start = GazeboStarter(fleet, tuple(rovers))
+    if (world := given_world(fleet)) is not None:
+        require_drivable(world, {p.config.label: config.port_pair(p.config)[0] for p in plans})
     tell(f"{name}: {start.summary()}")
     if config.connect_timeout_s is None:
         deadline_s = _START_S + _START_PER_ROVER_S * len(plans)
@@ -137,6 +143,7 @@ def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> st
     """Whom the plugins' ports belong to already; empty when they are free."""
     held = _held_plugin_ports(config, plans)
     if len(held) == len(plans):
+        require_gazebo(held)
         return f"because {held[0].use} {held[0].reason}: that one is used"
     if held:
         raise PortClashError(

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -193,6 +194,18 @@ def test_a_running_world_is_used_and_left_alone(starts):
         assert session.run().lost_steps == 0
         assert twin.steps >= 250
     assert "that one is used" in session.notes[-1]
+    assert not starts()
+
+
+def test_another_program_is_not_taken_for_a_world(starts):
+    fleet = fleet_on_gazebo(1)
+    port = fleet.port_plan().vehicles[0].plugin
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", port))
+        with pytest.raises(PortClashError) as caught:
+            Session(fleet, options()).__enter__()
+    assert f"UDP {port}" in caught.value.message
+    assert f"(pid {os.getpid()}). It does not answer" in caught.value.message
     assert not starts()
 
 

@@ -135,6 +135,30 @@ class TestNetwork:
         assert (plugin.name, plugin.state) == ("UDP 9002", State.FOUND)
         assert "would talk to it" in plugin.detail
 
+    @pytest.mark.parametrize(
+        ("owner", "state"),
+        [("ruby (pid 7)", "found"), ("gz sim server (pid 7)", "found"), ("", "found"),
+         ("python3 (pid 7)", "trouble")],
+    )  # fmt: skip
+    def test_a_strangers_plugin_port_is_trouble(self, monkeypatch, owner, state):
+        monkeypatch.setattr(network_checks, "owner_of", lambda protocol, port: owner)
+        monkeypatch.setattr(
+            network_checks,
+            "find_busy",
+            lambda uses: [PortProblem(use, "is in use") for use in uses if use.port == 9002],
+        )
+        plugin = network_checks.check_ports()[-1]
+        assert (plugin.name, plugin.state) == ("UDP 9002", state)
+
+    def test_a_ground_station_may_be_called_anything(self, monkeypatch):
+        monkeypatch.setattr(network_checks, "owner_of", lambda protocol, port: "mission (pid 7)")
+        monkeypatch.setattr(
+            network_checks,
+            "find_busy",
+            lambda uses: [PortProblem(use, "is in use") for use in uses if use.port == 14550],
+        )
+        assert network_checks.check_ports()[-1].state is State.FOUND
+
     def test_free_ports(self, monkeypatch):
         monkeypatch.setattr(network_checks, "find_busy", lambda uses: [])
         assert network_checks.check_ports()[0].state is State.FOUND
