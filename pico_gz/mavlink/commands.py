@@ -13,12 +13,11 @@ from pico_gz.mavlink.clamp import integer_in
 from pico_gz.mavlink.codec import Message, mav
 from pico_gz.mavlink.context import Context, Handler
 from pico_gz.mavlink.failures import failure_words
+from pico_gz.mavlink.places import GLOBAL_FRAMES, RELATIVE_FRAMES, is_place
 from pico_gz.mavlink.requests import RequestService
 
 _FORCE_MAGIC = 21196
 _STORAGE_RESET = 2
-_MAX_LAT_E7 = 900_000_000
-_MAX_LON_E7 = 1_800_000_000
 # MAV_RESULT_COMMAND_INT_ONLY: a place in 32-bit floats is not good enough here.
 _INT_ONLY = 8
 
@@ -34,6 +33,7 @@ class Command:
     is_int: bool
     sender: tuple[int, int]
     channel: Channel
+    frame: int = mav.MAV_FRAME_GLOBAL
 
     def whole(self, number: int, low: int, high: int) -> int | None:
         """Return parameter ``number`` (from 1) as an integer, None unless it is one."""
@@ -43,7 +43,7 @@ class Command:
         """Return latitude and longitude in 1e-7 degrees, None when there is no such place."""
         scale = 1.0 if self.is_int else 1e7
         lat, lon = self.params[4] * scale, self.params[5] * scale
-        if not (abs(lat) <= _MAX_LAT_E7 and abs(lon) <= _MAX_LON_E7):
+        if self.frame not in GLOBAL_FRAMES or not is_place(lat, lon):
             return None
         return math.floor(lat + 0.5), math.floor(lon + 0.5)
 
@@ -102,7 +102,7 @@ class CommandService:
 
     def _on_int(self, m: Message, channel: Channel) -> None:
         params = (m.param1, m.param2, m.param3, m.param4, m.x, m.y, m.z)
-        self._run(Command(m.command, params, True, _sender(m), channel))
+        self._run(Command(m.command, params, True, _sender(m), channel, m.frame))
 
     def _run(self, command: Command) -> None:
         result: int = Result.FAILED
@@ -153,9 +153,10 @@ class CommandService:
             return self._context.vehicle.set_home_here()
         place = command.place_e7()
         alt_m = command.params[6]
-        # 0/0 is what a ground station sends when it has no place to give.
-        if place is None or place == (0, 0) or not math.isfinite(alt_m):
+        if place is None or not math.isfinite(alt_m):
             return Result.DENIED
+        if command.frame in RELATIVE_FRAMES:
+            alt_m += self._context.telemetry().home_alt_m
         return self._context.vehicle.set_home(*place, alt_m)
 
     def _reposition(self, command: Command) -> int:
@@ -163,7 +164,7 @@ class CommandService:
             return _INT_ONLY
         place = command.place_e7()
         flags = command.whole(2, 0, 0xFFFF)
-        if place is None or place == (0, 0) or flags is None:
+        if place is None or flags is None:
             return Result.DENIED
         speed_mps = command.params[0]
         return self._context.vehicle.guide_to_global(

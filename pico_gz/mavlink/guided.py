@@ -7,6 +7,7 @@ import math
 from pico_gz.mavlink.channel import Channel
 from pico_gz.mavlink.codec import Message, mav
 from pico_gz.mavlink.context import Context, Handler
+from pico_gz.mavlink.places import GLOBAL_FRAMES, is_place
 
 _IGNORE_POSITION = 0b11
 _IGNORE_VELOCITY = 0b11 << 3
@@ -18,8 +19,6 @@ _ATTITUDE_IGNORE_ATTITUDE = 1 << 7
 _BODY_FRAMES = frozenset({mav.MAV_FRAME_BODY_NED, mav.MAV_FRAME_BODY_OFFSET_NED})
 _OFFSET_FRAMES = _BODY_FRAMES | {mav.MAV_FRAME_LOCAL_OFFSET_NED}
 _LOCAL_FRAMES = _OFFSET_FRAMES | {mav.MAV_FRAME_LOCAL_NED}
-_MAX_LAT_E7 = 900_000_000
-_MAX_LON_E7 = 1_800_000_000
 
 
 def _rotated(x: float, y: float, yaw_rad: float) -> tuple[float, float]:
@@ -61,9 +60,11 @@ class GuidedService:
         self._context.vehicle_changed()
 
     def _on_global(self, m: Message, _channel: Channel) -> None:
+        if m.coordinate_frame not in GLOBAL_FRAMES:
+            return
         if m.type_mask & _IGNORE_POSITION:
             self._by_velocity(m, in_body=False)
-        elif abs(m.lat_int) <= _MAX_LAT_E7 and abs(m.lon_int) <= _MAX_LON_E7:
+        elif is_place(m.lat_int, m.lon_int):
             self._context.vehicle.guide_to_global(m.lat_int, m.lon_int)
             self._context.vehicle_changed()
 

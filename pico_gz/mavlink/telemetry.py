@@ -158,8 +158,7 @@ def _servo_output_raw(t: Telemetry, _: Surroundings) -> Outgoing:
 
 
 def _mission_current(t: Telemetry, _: Surroundings) -> Outgoing:
-    # "total" counts the items without home; 65535 means that there is no mission.
-    total = t.mission_count - 1 if t.mission_count > 1 else U16_MAX
+    total = t.mission_count or U16_MAX  # which means that there is no mission
     return _MISSION_CURRENT(
         whole(t.mission_current, 0, U16_MAX), whole(total, 0, U16_MAX), t.mission_state & U8_MAX, 0
     )

@@ -106,7 +106,7 @@ class FakeVehicle:
             armed=self.armed,
             active=self.armed,
             mission_current=self.current,
-            mission_count=len(self.lists[MissionType.MISSION]),
+            mission_count=max(0, len(self.lists[MissionType.MISSION]) - 1),  # without home
             home_lat_e7=self.home[0],
             home_lon_e7=self.home[1],
             home_alt_m=self.home[2],

@@ -134,8 +134,11 @@ def test_a_refused_arming_says_why_in_a_text(ground, station):
 def test_home(ground, station):
     assert station.command(179, 0, 0, 0, 0, 35.5, 139.5, 12.0) == 0
     assert ground.vehicle.home == (pytest.approx(355_000_000, abs=20), 1_395_000_000, 12.0)
-    assert station.command_int(179, (0, 0, 0, 0), LAT, LON, 5.0) == 0
+    assert station.command_int(179, (0, 0, 0, 0), LAT, LON, 5.0, frame=mav.MAV_FRAME_GLOBAL) == 0
     assert ground.vehicle.home == (LAT, LON, 5.0)
+    over_home = mav.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT
+    assert station.command_int(179, (0, 0, 0, 0), LAT, LON, 2.0, frame=over_home) == 0
+    assert ground.vehicle.home == (LAT, LON, 7.0)
     assert station.command(179, 1) == 0
     assert ground.vehicle.home[0] == LAT + 1
     answers = station.ask(
@@ -154,6 +157,15 @@ def test_reposition_wants_integers(ground, station):
     assert ground.vehicle.calls[-1] == ("guide_to_global", LAT, LON, 0.5, False)
     assert station.command_int(192, (0.5, 0, 0, NAN), 2**31 - 1, LON) == 2
     assert station.command_int(192, (0.5, NAN, 0, NAN), LAT, LON) == 2
+
+
+@pytest.mark.parametrize("frame", [mav.MAV_FRAME_LOCAL_NED, mav.MAV_FRAME_BODY_FRD, 99])
+@pytest.mark.parametrize("number", [179, 192])
+def test_a_place_in_another_frame_is_denied(ground, station, number, frame):
+    before = (ground.vehicle.home, list(ground.vehicle.calls))
+    assert station.command_int(number, (0, 1, 0, 0), 100_000, 100_000, frame=frame) == 2
+    assert station.command_int(number, (0, 1, 0, 0), 0, 0) == 2
+    assert (ground.vehicle.home, ground.vehicle.calls) == before
 
 
 def test_set_mode_the_old_way(ground, station):

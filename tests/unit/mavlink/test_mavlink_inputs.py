@@ -22,9 +22,9 @@ def local(mask, *, frame=1, x=0.0, y=0.0, vx=0.0, vy=0.0, yaw=0.0, rate=0.0):
     )
 
 
-def world(mask, *, lat=0, lon=0, vx=0.0, vy=0.0):
+def world(mask, *, frame=6, lat=0, lon=0, vx=0.0, vy=0.0):
     return mav.MAVLink_set_position_target_global_int_message(
-        0, 1, 1, 6, mask, lat, lon, 0, vx, vy, 0, 0, 0, 0, 0, 0
+        0, 1, 1, frame, mask, lat, lon, 0, vx, vy, 0, 0, 0, 0, 0, 0
     )
 
 
@@ -62,6 +62,20 @@ def facing_east(ground):
 def test_places(ground, message, expected):
     facing_east(ground)
     assert last_call(ground, message) == near(*expected)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        world(POSITION_ONLY, frame=99, lat=5, lon=6),
+        world(POSITION_ONLY, frame=1, lat=5, lon=6),
+        world(POSITION_ONLY, lat=0, lon=0),
+        world(POSITION_ONLY, lat=900_000_001, lon=6),
+        local(POSITION_ONLY, frame=99, x=10, y=20),
+    ],
+)
+def test_what_is_no_place_is_ignored(ground, message):
+    assert last_call(ground, message) is None
 
 
 def test_a_place_may_come_with_a_heading(ground):

@@ -126,7 +126,7 @@ EXPECTED = {
         "hdg": 27_000,
     },
     "SERVO_OUTPUT_RAW": {"servo1_raw": 1400, "servo2_raw": 0, "servo3_raw": 1600, "servo9_raw": 0},
-    "MISSION_CURRENT": {"seq": 3, "total": 5, "mission_state": 3},
+    "MISSION_CURRENT": {"seq": 3, "total": 6, "mission_state": 3},
     "NAV_CONTROLLER_OUTPUT": {
         "nav_bearing": 12,
         "target_bearing": 10,
