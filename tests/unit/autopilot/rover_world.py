@@ -117,7 +117,11 @@ class World:
         self.platform.inject_sensors(self._sense((self.speed - speed_before) / (STEP_US * 1e-6)))
         if self.time_us % self.autopilot.period_us == 0:
             self.autopilot.tick(self.time_us)
-            self.texts += [text.text for text in self.autopilot.drain_texts()]
+            self.hear()
+
+    def hear(self) -> None:
+        """Note what the autopilot says."""
+        self.texts += [text.text for text in self.autopilot.drain_texts()]
 
     def _move(self, commands, dt: float) -> None:
         if self.skid:

@@ -4,6 +4,9 @@ import pytest
 from fake_vehicle import FakeVehicle
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
+from real_vehicle import RealVehicle, waypoints
+
+from pico_gz.autopilot.api import MissionType
 
 QGC_COMPONENT = 190
 
@@ -18,9 +21,11 @@ def ftp_open(path=b"@PARAM/param.pck", sequence=0):
     return mav.MAVLink_file_transfer_protocol_message(0, 1, 1, payload)
 
 
-@pytest.fixture
-def ground():
-    return Ground(FakeVehicle(extra_params=120))
+@pytest.fixture(params=["fake", "real"])
+def ground(request):
+    vehicle = RealVehicle() if request.param == "real" else FakeVehicle(extra_params=120)
+    vehicle.replace_items(MissionType.MISSION, waypoints((8.0, 0.0), (8.0, 8.0)))
+    return Ground(vehicle)
 
 
 def load_parameters(ground, station, seconds=4.0):
@@ -65,12 +70,14 @@ def test_qgroundcontrol(ground):
     # 6. Mission, then fence and rally because of the capability bits.
     assert version.capabilities & 16_384
     assert version.capabilities & 32_768
-    for kind, expected in ((0, 1), (1, 0), (2, 0)):
+    for kind, expected in ((0, 3), (1, 0), (2, 0)):
         message = mav.MAVLink_mission_request_list_message(1, 1, kind)
         (count,) = station.ask(message, "MISSION_COUNT")
         assert (count.count, count.mission_type) == (expected, kind)
     (home,) = station.ask(mav.MAVLink_mission_request_int_message(1, 1, 0, 0), "MISSION_ITEM_INT")
     assert home.command == 16
+    ground.run(2.0)
+    assert {m.total for m in station.take("MISSION_CURRENT")} == {2}
     assert station.ask(mav.MAVLink_mission_ack_message(1, 1, 0, 0)) == []
 
 

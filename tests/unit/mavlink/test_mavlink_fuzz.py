@@ -9,6 +9,7 @@ import pytest
 from fake_vehicle import FakeVehicle
 from ground_station import Ground, ListPeer
 from pymavlink.dialects.v20 import all as mav
+from real_vehicle import RealVehicle
 
 from pico_gz.mavlink import codec
 from pico_gz.mavlink.splitter import SplitCounters, StreamSplitter, split_datagram
@@ -92,10 +93,18 @@ def test_random_bytes(rounds):
     assert found == rounds
 
 
-@pytest.mark.parametrize("rounds", SIZES)
-def test_correct_messages_with_hostile_fields(rounds, caplog):
+@pytest.mark.parametrize(
+    ("make_vehicle", "rounds"),
+    [
+        pytest.param(FakeVehicle, DEFAULT, id="default"),
+        pytest.param(FakeVehicle, ALL, id="all", marks=pytest.mark.slow),
+        pytest.param(RealVehicle, 4_000, id="real"),
+        pytest.param(RealVehicle, DEFAULT, id="real-all", marks=pytest.mark.slow),
+    ],
+)
+def test_correct_messages_with_hostile_fields(make_vehicle, rounds, caplog):
     generator = random.Random(20_240_602)
-    ground = Ground(FakeVehicle(), inject=lambda *_: None)
+    ground = Ground(make_vehicle(), inject=lambda *_: None)
     peers = [ListPeer() for _ in range(3)]
     for peer in peers:
         ground.endpoint.attach(peer)
