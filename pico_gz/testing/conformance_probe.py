@@ -108,6 +108,18 @@ class Probe:
             found += self._read(socket or self.socket)
         return found
 
+    def drain(self) -> None:
+        """Look at what has arrived; waits for nothing."""
+        self._read(self.socket)
+
+    def listen_for_any(self) -> list[bytes]:
+        """Everything within a while, and at least one datagram if any comes in time."""
+        found = self.listen(QUIET_S)
+        until_s = self.now_s() + self.answer_s
+        while not found and self.now_s() < until_s:
+            found = self.listen(QUIET_S)
+        return found
+
     def _read(self, wanted: DatagramTransport) -> list[bytes]:
         """What has arrived at a socket; what has arrived at the others is only looked at."""
         found = []
@@ -146,7 +158,7 @@ class Probe:
         empty_before = self.empty_replies
         self.frame += 1
         while (left_s := until_s - self.now_s()) > 0.0:
-            self._read(self.socket)
+            self.drain()
             self.send_frame(pwm_us)
             reply = self._answer(min(_SEND_AGAIN_S, left_s))
             if reply:

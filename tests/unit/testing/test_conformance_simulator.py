@@ -237,6 +237,14 @@ def test_nonsense_is_a_finding_and_no_crash(raw):
     assert {r.detail for r in results if r.number == 7} == {"its records cannot be read, see 20"}
 
 
+def test_pretty_json_is_caught():
+    """Blanks after colons and brackets, and no line feed at the beginning."""
+    simulator = Simulator()
+    record = simulator.record
+    simulator.record = lambda: record()[1:].replace(b":", b": ").replace(b"[", b" [")
+    assert {18, 19, 20} == failed(simulator.check()).keys()
+
+
 @pytest.mark.parametrize(("number", "word"), [("1.2.3", "1.2.3"), ("-", "-"), ("NaN", "NaN")])
 def test_a_bad_number_is_named(number, word):
     assert f"'{word}'" in failed(Simulator(extra=f',"x":{number}').check())[22]
