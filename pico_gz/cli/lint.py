@@ -10,6 +10,7 @@ import typer
 
 from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.lint import Finding, Severity, lint_file
+from pico_gz.lint.sdformat import APT_PACKAGE, can_ask
 
 
 def lint(
@@ -22,7 +23,8 @@ def lint(
     """Find mistakes in SDF worlds and models, above all the traps of the ArduPilot plugin.
 
     Errors do not work, warnings work by luck; either ends with exit code 1. Models that a world
-    includes are looked for beside it and in GZ_SIM_RESOURCE_PATH, never in the network.
+    includes are looked for beside it and in GZ_SIM_RESOURCE_PATH, never in the network. Where
+    sdformat14 is installed, Gazebo's own reader is asked too.
 
     Example:
       pico-gz lint world.sdf
@@ -45,13 +47,23 @@ def _print_findings(findings: dict[Path, list[Finding]], counts: Counter[Severit
             print(f"{place}: {finding.severity.value} [{finding.rule}] {finding.message}")
             print(f"    Why: {finding.why}")
             print(f"    Fix: {finding.fix}")
-    words = [f"{counts[severity]} {severity.value}s" for severity in Severity]
-    print(f"{len(findings)} files: {', '.join(words)}.")
+    words = [_count(counts[severity], severity.value) for severity in Severity]
+    print(f"{_count(len(findings), 'file')}: {', '.join(words)}.")
+    if not can_ask():
+        print(
+            f"Not asked: sdformat14 (package {APT_PACKAGE}). What Gazebo refuses or does not know"
+            " in files of others was not looked for."
+        )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _as_dict(findings: dict[Path, list[Finding]], counts: Counter[Severity]) -> dict[str, object]:
     return {
         "files": [str(path) for path in findings],
+        "sdformat": can_ask(),
         "errors": counts[Severity.ERROR],
         "warnings": counts[Severity.WARNING],
         "notes": counts[Severity.NOTE],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from xml.parsers import expat
 
 MAX_BYTES = 8_000_000
 MAX_DEPTH = 64
+# How a comment starts and ends.
+COMMENT = re.compile("<!--"), "-->"
 
 
 class SdfError(ValueError):
@@ -80,23 +83,23 @@ def parse_sdf(text: str) -> Node:
     """
     if len(text) > MAX_BYTES:
         raise SdfError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", 1)
-    # Gazebo's own parser takes dashes in comments and blanks before the declaration; expat
+    # Gazebo's own parser takes dashes in comments and anything before the first element; expat
     # takes neither. Only the lines are kept of both.
-    plain = blank_out(text, "<!--", "-->")
-    start = len(plain) - len(plain.lstrip())
+    plain = blank_out(text, *COMMENT)
+    start = max(plain.find("<"), 0)
     return _Reader(plain.count("\n", 0, start)).read(plain[start:])
 
 
-def blank_out(text: str, start: str, end: str) -> str:
+def blank_out(text: str, start: re.Pattern[str], end: str) -> str:
     """Remove all parts from ``start`` to ``end`` but their line breaks, in one pass."""
     kept: list[str] = []
     place = 0
-    while (opened := text.find(start, place)) >= 0:
-        closed = text.find(end, opened + len(start))
+    while opened := start.search(text, place):
+        closed = text.find(end, opened.end())
         if closed < 0:
             break
         closed += len(end)
-        kept += [text[place:opened], "\n" * text.count("\n", opened, closed)]
+        kept += [text[place : opened.start()], "\n" * text.count("\n", opened.start(), closed)]
         place = closed
     return "".join([*kept, text[place:]])
 
@@ -122,7 +125,7 @@ class _Reader:
             self._parser.Parse(text, True)
         except expat.ExpatError as error:
             raise SdfError(
-                f"no well-formed XML: {expat.ErrorString(error.code)}", error.lineno
+                f"no well-formed XML: {expat.ErrorString(error.code)}", error.lineno + self._skipped
             ) from error
         except ValueError as error:  # text that is no Unicode
             if isinstance(error, SdfError):

@@ -23,9 +23,17 @@ def pose_angles(node: Node | None) -> Angles | None:
         roll, pitch, yaw = (float(word) for word in words[3:])
     except ValueError:
         return None
-    if node.attributes.get("degrees", "").lower() in ("true", "1"):
+    if _in_degrees(node):
         return math.radians(roll), math.radians(pitch), math.radians(yaw)
     return roll, pitch, yaw
+
+
+def looks_like_degrees(node: Node | None) -> bool:
+    """Whether a pose has angles beyond a full turn in radians: 180 was hardly meant so."""
+    angles = pose_angles(node)
+    if node is None or angles is None or _in_degrees(node):
+        return False
+    return any(abs(angle) > 2.0 * math.pi for angle in angles)
 
 
 def angle_between(first: Angles, second: Angles) -> float:
@@ -33,6 +41,10 @@ def angle_between(first: Angles, second: Angles) -> float:
     a, b = _matrix(first), _matrix(second)
     trace = sum(a[i][j] * b[i][j] for i in range(3) for j in range(3))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
+
+
+def _in_degrees(node: Node) -> bool:
+    return node.attributes.get("degrees", "").lower() in ("true", "1")
 
 
 def _matrix(angles: Angles) -> Matrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pico_gz.lint.document import MAX_BYTES, SdfError
+from pico_gz.lint.document import MAX_BYTES, SdfError, parse_sdf
 from pico_gz.lint.finding import Finding, Severity
 from pico_gz.lint.rules import controls, elements, plugin, sensors, world
 from pico_gz.lint.scene import open_scene
@@ -14,14 +14,14 @@ from pico_gz.lint.trap import Rule, Trap
 NOT_READABLE = Trap(
     name="not-readable",
     severity=Severity.ERROR,
-    why="A file is refused that is no plain XML: Gazebo would not load it, or it could make"
-    " programs that read it work for ever.",
+    why="This is no plain XML: programs disagree about such files, and some could make them work"
+    " for ever. Gazebo may load it all the same, but nothing in it was checked.",
     fix="Correct the place; SDF needs no document type and no entities.",
 )
 NO_SDF = Trap(
     name="no-sdf",
     severity=Severity.ERROR,
-    why="Gazebo loads files whose outermost element is <sdf>.",
+    why="Gazebo loads files whose outermost element is <sdf>, with a version.",
     fix='<sdf version="1.9"> around the world or model.',
 )
 
@@ -48,9 +48,12 @@ def lint_file(
     except UnicodeDecodeError as error:
         return [NOT_READABLE.at(1, f"This is no UTF-8 text: {error.reason}.")]
     findings = lint_text(text, path, environ=environ, in_container=in_container)
-    if not any(finding.rule == NOT_READABLE.name for finding in findings):
-        findings += elements.check_strictly(text)
-    return sorted(findings, key=_order)
+    if any(finding.rule in (NOT_READABLE.name, NO_SDF.name) for finding in findings):
+        return findings
+    known = {(finding.line, finding.rule) for finding in findings}
+    asked = elements.check_strictly(text, parse_sdf(text))
+    more = [finding for finding in asked if (finding.line, finding.rule) not in known]
+    return sorted([*findings, *more], key=_order)
 
 
 def lint_text(
@@ -67,6 +70,8 @@ def lint_text(
         return [NOT_READABLE.at(error.line, f"{error.message[0].upper()}{error.message[1:]}.")]
     if scene.root.tag != "sdf":
         return [NO_SDF.at(scene.root.line, f"The outermost element is <{scene.root.tag}>.")]
+    if "version" not in scene.root.attributes:
+        return [NO_SDF.at(scene.root.line, "<sdf> has no version.")]
     found = [finding for rule in RULES for finding in rule(scene)]
     return sorted([*found, *elements.check_own(text)], key=_order)
 

@@ -1,25 +1,38 @@
-"""What sdformat says of a file in its strict mode. Runs in any Python that has ``sdformat14``.
+"""What sdformat says of a file. Runs in any Python that has ``sdformat14``.
 
 A program of its own, because the library comes for the system's Python, which does not have the
-kit: it imports nothing of it, reads the file from stdin and prints what sdformat complains about.
+kit, and because it prints as it likes: it imports nothing of the kit, reads the file from stdin
+and writes one JSON object to stdout.
 """
 
+import json
 import sys
+from typing import Any
 
 
-def report(text: str) -> str:
-    """Return the library's complaints, as it words them; empty when there are none."""
+def report(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the library's complaints: what it refuses, and what it only mentions."""
     import sdformat14 as sdformat
 
-    config = sdformat.ParserConfig()
-    config.set_unrecognized_elements_policy(sdformat.EnforcementPolicy.ERR)
-    config.set_warnings_policy(sdformat.EnforcementPolicy.ERR)
+    usual = sdformat.ParserConfig()
+    strict = sdformat.ParserConfig()
+    strict.set_unrecognized_elements_policy(sdformat.EnforcementPolicy.ERR)
+    strict.set_warnings_policy(sdformat.EnforcementPolicy.ERR)
+    refused = _complaints(sdformat, text, usual)
+    both = _complaints(sdformat, text, strict)
+    return {"refused": refused, "mentioned": [found for found in both if found not in refused]}
+
+
+def _complaints(sdformat: Any, text: str, config: Any) -> list[dict[str, Any]]:
     try:
         sdformat.Root().load_sdf_string(text, config)
-    except sdformat.SDFErrorsException as error:
-        return str(error)
-    return ""
+    except sdformat.SDFErrorsException as failed:
+        return [
+            {"code": int(error.code()), "line": error.line_number(), "message": error.message()}
+            for error in failed.errors
+        ]
+    return []
 
 
 if __name__ == "__main__":
-    sys.stdout.write(report(sys.stdin.read()))
+    json.dump(report(sys.stdin.read()), sys.stdout)

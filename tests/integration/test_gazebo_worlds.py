@@ -11,7 +11,8 @@ from pico_gz.config import load_fleet
 from pico_gz.config.ground import make_terrain
 from pico_gz.gazebo_install import find_gazebo
 from pico_gz.gz_bindings import SDF_MODULE, find_bindings
-from pico_gz.lint.rules.elements import strict_report
+from pico_gz.lint import lint_file
+from pico_gz.lint.sdformat import complaints
 from pico_gz.rover import PRESETS
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.worldgen.bundle import make_bundle
@@ -41,26 +42,68 @@ needs_sdformat = pytest.mark.skipif(
 )
 
 
+def _check(path, home):
+    """What ``gz sdf -k`` says."""
+    return subprocess.run(
+        [str(find_gazebo().program), "sdf", "-k", str(path)],
+        env=gazebo_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 @needs_sdformat
 def test_sdformat_has_nothing_to_say():
     files = [*ROOT.glob("models/*/model.sdf"), *ROOT.glob("worlds/**/*.sdf")]
     assert len(files) > 10
     broken = files[0].read_text().replace("<link ", "<grvity>0</grvity><link ", 1)
-    assert "grvity" in strict_report(broken), "it is really asked"
+    (told,) = complaints(broken)
+    assert "grvity" in told.message, "it is really asked"
+    assert not told.refused
     for path in files:
-        assert strict_report(path.read_text()) == "", path
+        assert complaints(path.read_text()) == [], path
+
+
+# (what is spoilt, what is told)
+REFUSED = [
+    (("<mass>", "<mass>-"), "A link named base_link has invalid inertia."),
+    (("<child>front_left_wheel<", "<child>nowhere<"), "name[nowhere]"),
+    (("<max_step_size>", "<max_step_size>x"), "<max_step_size>"),
+    (('<link name="base_link">', '<link name="base_link"/><link name="base_link">'), "already"),
+]
+
+
+@needs_sdformat
+@pytest.mark.parametrize(("change", "words"), REFUSED)
+def test_lint_refuses_what_gazebo_refuses(tmp_path, change, words):
+    text = (ROOT / "worlds/empty/world.sdf").read_text()
+    assert change[0] in text
+    path = tmp_path / "world.sdf"
+    path.write_text(text.replace(*change, 1))
+    assert _check(path, tmp_path).returncode != 0
+    found = [f.message for f in lint_file(path) if f.rule == "sdformat-refuses"]
+    assert found, "lint has nothing to say"
+    assert any(words in message for message in found)
+
+
+@needs_sdformat
+def test_lint_takes_what_gazebo_takes(tmp_path):
+    """A generated world with things that the generator does not write itself."""
+    text = (ROOT / "worlds/empty/world.sdf").read_text()
+    more = (
+        "<gui/><light name='lamp' type='point'><attenuation><range>5</range></attenuation></light>"
+    )
+    path = tmp_path / "world.sdf"
+    path.write_text(text.replace("</world>", f"{more}</world>"))
+    assert _check(path, tmp_path).returncode == 0
+    assert lint_file(path) == []
 
 
 def test_gazebos_own_checker_finds_nothing(tmp_path):
     for path in [*ROOT.glob("models/*/model.sdf"), *ROOT.glob("worlds/*/world.sdf")]:
-        checked = subprocess.run(
-            [str(find_gazebo().program), "sdf", "-k", str(path)],
-            env=gazebo_environment(tmp_path),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        checked = _check(path, tmp_path)
         assert checked.returncode == 0, f"{path.relative_to(ROOT)}: {checked.stderr[:500]}"
 
 
@@ -69,7 +112,7 @@ def test_sdformat_takes_the_rendered_sensors_too(tmp_path):
     fleet = load_fleet(ROOT / "worlds/yard.toml", environ={})
     options = WorldOptions(lidar=True, camera=True, rangefinders=True)
     write_folder(tmp_path, make_bundle(fleet, options).files)
-    assert strict_report((tmp_path / "world.sdf").read_text()) == ""
+    assert complaints((tmp_path / "world.sdf").read_text()) == []
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pico_gz.errors import did_you_mean
 from pico_gz.lint.document import Node
 from pico_gz.lint.finding import Finding, Severity
-from pico_gz.lint.geometry import angle_between, pose_angles
+from pico_gz.lint.geometry import angle_between, looks_like_degrees, pose_angles
 from pico_gz.lint.plugin_facts import (
     DEFAULT_PORT,
     ardupilot_plugins,
@@ -39,6 +39,19 @@ NED_DEFAULT = Trap(
     why="By default the plugin takes Gazebo's x as north and y as west; in an ENU world x is"
     " east, so headings are off by 90 degrees.",
     fix='<gazeboXYZToNED degrees="true">0 0 0 180 0 90</gazeboXYZToNED>',
+)
+ANGLE_UNIT = Trap(
+    name="angle-unit",
+    severity=Severity.ERROR,
+    why='Angles are radians unless degrees="true" is written: 180 is then 28 full turns and'
+    " 233 degrees.",
+    fix='<gazeboXYZToNED degrees="true">0 0 0 180 0 90</gazeboXYZToNED>; radians: 3.14159, 1.5708.',
+)
+BAD_PORT = Trap(
+    name="fdm-port",
+    severity=Severity.ERROR,
+    why="The plugin then binds another port, which nobody knows: the rover never answers.",
+    fix="<fdm_port_in>9002</fdm_port_in>: a whole number, 1 to 65535.",
 )
 DUPLICATE_PORT = Trap(
     name="duplicate-port",
@@ -86,6 +99,8 @@ PLUGIN_IN_INCLUDE = Trap(
     fix="Give the vehicle a model of its own, with one plugin.",
 )
 
+TRANSFORMS = ("gazeboXYZToNED", "modelXYZToAirplaneXForwardZDown")
+MAX_PORT = 65535
 IGNORED_ELEMENTS = ("fdm_port_out", "listen_addr", "vehicle_id")
 KNOWN_ELEMENTS = (
     "fdm_addr", "fdm_port_in", "lock_step", "no_time_sync", "have_32_channels",
@@ -121,9 +136,27 @@ def check_ned(scene: Scene) -> Iterator[Finding]:
         if node is None:
             yield NED_DEFAULT.at(plugin.line, "gazeboXYZToNED is left to its default.")
             continue
-        angles = pose_angles(node)
+        angles = None if looks_like_degrees(node) else pose_angles(node)
         if angles and angle_between(angles, _DEFAULT_NED) < _ONE_DEGREE:
             yield NED_DEFAULT.at(node.line, "gazeboXYZToNED makes x north and y west.")
+
+
+def check_angle_units(scene: Scene) -> Iterator[Finding]:
+    """Degrees written where radians are read."""
+    for plugin in own_plugins(scene):
+        for tag in TRANSFORMS:
+            node = plugin.child(tag)
+            if node is not None and looks_like_degrees(node):
+                yield ANGLE_UNIT.at(node.line, f"{tag} is {node.text.strip()!r} in radians.")
+
+
+def check_port_numbers(scene: Scene) -> Iterator[Finding]:
+    """A port that is none."""
+    for plugin in own_plugins(scene):
+        node = plugin.child("fdm_port_in")
+        text = node.text.strip() if node else DEFAULT_PORT
+        if node and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
+            yield BAD_PORT.at(node.line, f"fdm_port_in is {text!r}.")
 
 
 def check_ports(scene: Scene) -> Iterator[Finding]:
@@ -192,6 +225,8 @@ RULES: tuple[Rule, ...] = (
     check_name,
     check_controls_exist,
     check_ned,
+    check_angle_units,
+    check_port_numbers,
     check_ports,
     check_address,
     check_elements,

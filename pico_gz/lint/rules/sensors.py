@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pico_gz.lint.document import Node
 from pico_gz.lint.finding import Finding, Severity
-from pico_gz.lint.geometry import ROLLED, angle_between, pose_angles
+from pico_gz.lint.geometry import ROLLED, angle_between, looks_like_degrees, pose_angles
 from pico_gz.lint.plugin_facts import (
     DEFAULT_IMU,
     ardupilot_plugins,
@@ -87,8 +87,9 @@ def check_imu_pose(scene: Scene) -> Iterator[Finding]:
         if pose is not None and pose.attributes.get("relative_to"):
             continue
         given = pose_angles(pose) or (0.0, 0.0, 0.0)
-        wanted = pose_angles(plugin.child("modelXYZToAirplaneXForwardZDown")) or ROLLED
-        if angle_between(given, wanted) > _ONE_DEGREE:
+        frame = plugin.child("modelXYZToAirplaneXForwardZDown")
+        wanted = None if looks_like_degrees(frame) else pose_angles(frame)
+        if angle_between(given, wanted or ROLLED) > _ONE_DEGREE:
             line = pose.line if pose is not None and seen.line == seen.node.line else seen.line
             yield IMU_NOT_ROLLED.at(
                 line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees."

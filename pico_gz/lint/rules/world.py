@@ -17,6 +17,13 @@ NO_IMU_SYSTEM = Trap(
     " do not contain it either.",
     fix='<plugin filename="gz-sim-imu-system" name="gz::sim::systems::Imu"/> in the world.',
 )
+NO_PHYSICS_SYSTEM = Trap(
+    name="no-physics-system",
+    severity=Severity.ERROR,
+    why="One <plugin> in a world switches the default systems off, so nothing computes motion:"
+    " the rover stands still whatever it is told.",
+    fix='<plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/> in the world.',
+)
 MISSING_SYSTEM = Trap(
     name="missing-system",
     severity=Severity.WARNING,
@@ -36,6 +43,20 @@ NO_SPHERICAL = Trap(
     severity=Severity.ERROR,
     why="Without an origin on Earth NavSat publishes 0, 0, 0.",
     fix="Add <spherical_coordinates> with EARTH_WGS84, ENU, latitude, longitude, elevation.",
+)
+INCLUDE_NOT_FOUND = Trap(
+    name="include-not-found",
+    severity=Severity.WARNING,
+    why="Gazebo does not load a world whose models it cannot find; and what is in this one was not"
+    " checked.",
+    fix="Put it beside the world or into a folder of GZ_SIM_RESOURCE_PATH, and correct the name.",
+)
+INCLUDE_ELSEWHERE = Trap(
+    name="include-elsewhere",
+    severity=Severity.NOTE,
+    why="Lint fetches nothing from the network: ports, joints and sensors of this model were not"
+    " checked.",
+    fix="Download it, include it by model://NAME, and lint it too.",
 )
 OLD_NAMES = Trap(
     name="old-plugin-name",
@@ -85,6 +106,26 @@ def check_systems(scene: Scene) -> Iterator[Finding]:
             yield trap.at(seen.line, f"The {kind} sensor needs the system {system}.")
         if "Imu" not in systems | told and _has_ardupilot(scene, world):
             yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
+
+
+def check_physics(scene: Scene) -> Iterator[Finding]:
+    """Something to drive, and nothing that moves it."""
+    for world in scene.worlds():
+        listed = world.child("plugin") is not None
+        if listed and "Physics" not in _systems(scene, world) and _has_ardupilot(scene, world):
+            yield NO_PHYSICS_SYSTEM.at(world.line, "This world has no Physics system.")
+
+
+def check_includes_found(scene: Scene) -> Iterator[Finding]:
+    """Included models that are not here."""
+    for node in scene.own("include"):
+        uri = node.value("uri")
+        if node in scene.included:
+            continue
+        if uri.startswith(("http://", "https://")):
+            yield INCLUDE_ELSEWHERE.at(node.line, f"{uri!r} is in the network.")
+        else:
+            yield INCLUDE_NOT_FOUND.at(node.line, f"{uri!r} was not found.")
 
 
 def check_rendering(scene: Scene) -> Iterator[Finding]:
@@ -145,6 +186,8 @@ def _short(plugin: Node) -> str:
 
 RULES: tuple[Rule, ...] = (
     check_systems,
+    check_physics,
+    check_includes_found,
     check_rendering,
     check_coordinates,
     check_old_names,

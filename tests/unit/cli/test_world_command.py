@@ -5,11 +5,19 @@ import json
 import pytest
 
 from pico_gz.cli.app import run_command
+from pico_gz.lint import sdformat
 
 
 @pytest.fixture
 def out(tmp_path):
     return str(tmp_path / "out")
+
+
+@pytest.fixture(autouse=True)
+def silent_sdformat(monkeypatch):
+    """It is there and content, whether this machine has it or not."""
+    monkeypatch.setattr(sdformat, "find_bindings", lambda module: "python3")
+    monkeypatch.setattr(sdformat, "_ask", lambda text: {})
 
 
 def test_write_check_change(out, tmp_path, capsys):
@@ -72,7 +80,7 @@ def test_lint(out, tmp_path, capsys):
     world = tmp_path / "out/world.sdf"
     capsys.readouterr()
     assert run_command(["lint", str(world)]) == 0
-    assert capsys.readouterr().out == "1 files: 0 errors, 0 warnings, 0 notes.\n"
+    assert capsys.readouterr().out == "1 file: 0 errors, 0 warnings, 0 notes.\n"
     bad = tmp_path / "bad.sdf"
     text = world.read_text().replace("base_link::imu_sensor", "base_link::gyro")
     bad.write_text(text)
@@ -82,6 +90,18 @@ def test_lint(out, tmp_path, capsys):
     assert f"{bad}:{line}: error [imu-not-found]" in shown
     assert "    Why: " in shown
     assert "    Fix: " in shown
+
+
+def test_lint_tells_that_sdformat_is_missing(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "world.sdf"
+    path.write_text('<sdf version="1.9"/>')
+    assert run_command(["lint", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sdformat"] is True
+    monkeypatch.setattr(sdformat, "find_bindings", lambda module: "")
+    assert run_command(["lint", str(path)]) == 0
+    assert "python3-sdformat14" in capsys.readouterr().out
+    assert run_command(["lint", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sdformat"] is False
 
 
 def test_lint_json(tmp_path, capsys):

@@ -4,7 +4,7 @@ import pytest
 from lint_example import GOOD_WORLD, spoiled
 
 from pico_gz.lint import lint_file, lint_text
-from pico_gz.lint.document import MAX_BYTES, blank_out, parse_sdf
+from pico_gz.lint.document import COMMENT, MAX_BYTES, blank_out, parse_sdf
 
 DEEP = "<sdf>" + "<a>" * 100 + "</a>" * 100 + "</sdf>"
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><sdf>&b;</sdf>'
@@ -55,15 +55,29 @@ def test_other_xml():
 def test_what_gazebo_reads_is_read():
     """Dashes in comments and blanks before the declaration; lines still count."""
     comment = "<!-- first -- then\n second -->\n"
-    text = GOOD_WORLD.replace("  <world", f"  {comment}  <world", 1).replace("9002", "x9002")
+    text = GOOD_WORLD.replace("  <world", f"  {comment}  <world", 1)
     text = text.replace("<lock_step>1</lock_step>", "<lockstep/><lock_step>1</lock_step>")
     (finding,) = lint_text("\n " + text)
     assert "<lockstep/>" in ("\n " + text).splitlines()[finding.line - 1]
 
 
+@pytest.mark.parametrize("before", ['?xml version="1.0"?>\n', "words\n\n"])
+def test_what_stands_before_the_first_element_is_passed_over(before):
+    """As Gazebo's reader does; the line still counts."""
+    assert lint_text(before + '<sdf version="1.9"/>') == []
+    (finding,) = lint_text(before + "<sdf>\n<world>\n</sdf>")
+    assert (finding.rule, finding.line) == ("not-readable", before.count("\n") + 3)
+
+
+def test_a_version_is_needed():
+    (finding,) = lint_text("\n<sdf><world name='w'/></sdf>")
+    assert (finding.rule, finding.line) == ("no-sdf", 2)
+    assert "version" in finding.message
+
+
 def test_blanking_keeps_lines_and_is_quick():
-    assert blank_out("a<!--\n\n-->b<!--c", "<!--", "-->") == "a\n\nb<!--c"
-    assert len(blank_out("<!--" * 1_000_000, "<!--", "-->")) == 4_000_000
+    assert blank_out("a<!--\n\n-->b<!--c", *COMMENT) == "a\n\nb<!--c"
+    assert len(blank_out("<!--" * 1_000_000, *COMMENT)) == 4_000_000
 
 
 def test_nodes():
@@ -109,7 +123,8 @@ def test_included_models_count(shelf):
 
 def test_included_models_are_found_on_the_resource_path(shelf, tmp_path):
     text = world_with(ROVER, ROVER)
-    assert lint_text(text, environ={}) == []
+    found = lint_text(text, environ={})
+    assert [finding.rule for finding in found] == ["include-not-found", "include-not-found"]
     found = lint_text(text, environ={"GZ_SIM_RESOURCE_PATH": f"/nowhere:{shelf / 'models'}"})
     assert [finding.rule for finding in found] == ["duplicate-port"]
 
@@ -128,12 +143,23 @@ def test_a_second_plugin_through_an_include(shelf):
 
 
 @pytest.mark.parametrize(
-    "uri",
-    ["https://fuel.gazebosim.org/1.0/x", "model://../rover", "file:///etc", "model://rover/../x"],
+    ("uri", "rule", "severity"),
+    [
+        ("https://fuel.gazebosim.org/1.0/x", "include-elsewhere", "note"),
+        ("model://../rover", "include-not-found", "warning"),
+        ("file:///etc", "include-not-found", "warning"),
+        ("model://rover/../x", "include-not-found", "warning"),
+        ("model://nothere", "include-not-found", "warning"),
+    ],
 )
-def test_nothing_is_fetched_from_elsewhere(shelf, uri):
-    text = world_with(f"<include><uri>{uri}</uri></include>")
-    assert rules_of(shelf, text) == []
+def test_nothing_is_fetched_from_elsewhere(shelf, uri, rule, severity):
+    """And it is said that it was not looked at."""
+    include = f"<include><uri>{uri}</uri></include>"
+    text = world_with(include)
+    (finding,) = lint_text(text, shelf / "world.sdf", environ={})
+    assert (finding.rule, finding.severity) == (rule, severity)
+    assert include in text.splitlines()[finding.line - 1]
+    assert uri in finding.message
 
 
 def test_a_model_that_includes_itself_ends(shelf):

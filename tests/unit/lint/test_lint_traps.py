@@ -31,6 +31,7 @@ INCLUDE = (
     "<lock_step>1</lock_step><gazeboXYZToNED>0 0 0 3.14159 0 1.5708</gazeboXYZToNED>"
     '<imuName>imu</imuName><control channel="0"/></plugin></include></world>'
 )
+AIRPLANE, AIRPLANE_END = (f"<{end}modelXYZToAirplaneXForwardZDown>" for end in ("", "/"))
 CYLINDER = "<cylinder><radius>0.03</radius><length>0.02</length></cylinder>"
 
 # (trap, severity, what is on the line that is told, changes)
@@ -49,6 +50,17 @@ BAD = [
     ),
     (plugin.NED_DEFAULT, WARNING, "<plugin filename", [(NED, "")]),
     (plugin.NED_DEFAULT, WARNING, "gazeboXYZ", [("0 0 0 180 0 90", "0 0 0 180 0 0")]),
+    (plugin.ANGLE_UNIT, ERROR, "gazeboXYZ", [(NED, NED.replace(' degrees="true"', ""))]),
+    (
+        plugin.ANGLE_UNIT,
+        ERROR,
+        "modelXYZ",
+        [("<lock_step>", f"{AIRPLANE}0 0 0 180 0 0{AIRPLANE_END}<lock_step>")],
+    ),
+    *(
+        (plugin.BAD_PORT, ERROR, "fdm_port_in", [("<fdm_port_in>9002", f"<fdm_port_in>{port}")])
+        for port in ("abc", "0", "65536", "-1", "")
+    ),
     (plugin.DUPLICATE_PORT, ERROR, "<plugin filename", [second_rover(9002)]),
     (plugin.BAD_ADDRESS, ERROR, "fdm_addr", [("127.0.0.1", "localhost")]),
     (
@@ -122,6 +134,14 @@ BAD = [
     (sensors.MESH_WHEEL, WARNING, "<mesh>", [(CYLINDER, "<mesh><uri>wheel.dae</uri></mesh>")]),
     (world.NO_IMU_SYSTEM, ERROR, "<sensor", [(IMU, "")]),
     (world.NO_IMU_SYSTEM, ERROR, "<sensor", [(IMU, ""), (NAVSAT, ""), (PHYSICS, "")]),
+    (world.NO_PHYSICS_SYSTEM, ERROR, "<world", [(PHYSICS, "")]),
+    (world.INCLUDE_NOT_FOUND, WARNING, "<include>", [("</world>", INCLUDE)]),
+    (
+        world.INCLUDE_ELSEWHERE,
+        NOTE,
+        "<include>",
+        [("</world>", INCLUDE.replace("model://", "https://"))],
+    ),
     (world.MISSING_SYSTEM, WARNING, "<sensor", [(NAVSAT, "")]),
     (world.SENSORS_WITHOUT_NEED, WARNING, "Sensors", [(PHYSICS, PHYSICS + SENSORS)]),
     (world.NO_SPHERICAL, ERROR, "<sensor", [(EARTH, "")]),
@@ -166,7 +186,7 @@ def test_loopback_matters_in_containers_only():
 def test_every_trap_has_a_bad_example():
     shown = {trap.name for trap, *_ in BAD}
     shown |= {"no-control", "loopback-in-container", NO_SDF.name, NOT_READABLE.name}
-    shown.add(elements.UNKNOWN_ELEMENT.name)  # test_elements
+    shown |= {"unknown-element", "sdformat-refuses", "sdformat-warns"}  # test_lint_elements
     modules = (plugin, controls, sensors, world, elements)
     traps = [v for module in modules for v in vars(module).values() if isinstance(v, Trap)]
     assert {trap.name for trap in traps} <= shown
@@ -229,16 +249,39 @@ def test_every_rule_is_documented():
             id="a camera needs Sensors",
         ),
         pytest.param(
-            [
-                (PHYSICS, PHYSICS + SENSORS),
-                ("</world>", "<include><uri>model://unknown</uri></include></world>"),
-            ],
-            id="who knows what is included",
+            [(PHYSICS, ""), (IMU, IMU + PHYSICS)],
+            id="systems in any order",
+        ),
+        pytest.param(
+            [("<lock_step>", f"{AIRPLANE}0 0 0 3.14159 0 0{AIRPLANE_END}<lock_step>")],
+            id="radians as they are meant",
         ),
     ],
 )
 def test_no_false_alarm(changes):
     assert lint_text(spoiled(*changes)) == []
+
+
+def test_who_knows_what_an_included_model_needs():
+    """Sensors may be there for a model that was not found."""
+    changes = [
+        (PHYSICS, PHYSICS + SENSORS),
+        ("</world>", "<include><uri>model://unknown</uri></include></world>"),
+    ]
+    found = [finding.rule for finding in lint_text(spoiled(*changes))]
+    assert found == ["include-not-found"]
+
+
+def test_without_any_system_the_default_ones_are_there():
+    """Physics is one of them; Imu is not."""
+    found = lint_text(spoiled((PHYSICS, ""), (IMU, ""), (NAVSAT, "")))
+    assert "no-physics-system" not in {finding.rule for finding in found}
+
+
+def test_a_wrong_unit_is_told_where_it_is_and_nowhere_else():
+    turned = f"{AIRPLANE}0 0 0 180 0 0{AIRPLANE_END}<lock_step>"
+    text = spoiled(("<lock_step>", turned), (NED, NED.replace(' degrees="true"', "")))
+    assert {finding.rule for finding in lint_text(text)} == {"angle-unit"}
 
 
 def test_a_propeller_may_turn_one_way_only():
