@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -22,26 +22,44 @@ _USUAL_PLUGIN_FOLDERS = (
 
 
 class GazeboInstall(msgspec.Struct, frozen=True):
-    """What was found; ``None`` means it was not."""
+    """What was found; ``None`` means it was not.
+
+    Attributes:
+        program: ``gz``.
+        plugin: the library.
+        wrong_path: what ``PICO_GZ_PLUGIN_PATH`` says, when the plugin is not there.
+    """
 
     program: Path | None
     plugin: Path | None
+    wrong_path: str = ""
 
     @property
     def problem(self) -> str:
         """Why Gazebo cannot be used, as half a sentence; empty when it can."""
         if self.program is None:
             return "there is no gz program on the PATH"
+        if self.wrong_path:
+            return f"{PLUGIN_PATH_VARIABLES[0]} is {self.wrong_path}: no {PLUGIN_LIBRARY} there"
         if self.plugin is None:
             return f"{PLUGIN_LIBRARY} was found nowhere (set {PLUGIN_PATH_VARIABLES[0]})"
         return ""
 
 
 def find_gazebo(environ: Mapping[str, str] | None = None) -> GazeboInstall:
-    """Look for the program on the PATH and for the plugin where it usually is."""
+    """Look for the program on the PATH and for the plugin where it usually is.
+
+    Who sets ``PICO_GZ_PLUGIN_PATH`` means that plugin and no other.
+    """
     environment = os.environ if environ is None else environ
-    program = shutil.which("gz", path=environment.get("PATH"))
-    return GazeboInstall(Path(program) if program else None, _find_plugin(environment))
+    found = shutil.which("gz", path=environment.get("PATH"))
+    program = Path(found) if found else None
+    wanted, *others = (environment.get(variable, "") for variable in PLUGIN_PATH_VARIABLES)
+    if wanted.strip(os.pathsep):
+        plugin = _first_plugin(wanted.split(os.pathsep))
+        return GazeboInstall(program, plugin, "" if plugin else wanted)
+    folders = [folder for path in others for folder in path.split(os.pathsep)]
+    return GazeboInstall(program, _first_plugin([*folders, *_USUAL_PLUGIN_FOLDERS]))
 
 
 def is_gazebo_program(name: str) -> bool:
@@ -60,14 +78,8 @@ def knows_time_sync(plugin: Path) -> bool:
         return False
 
 
-def _find_plugin(environ: Mapping[str, str]) -> Path | None:
-    folders = [
-        folder
-        for variable in PLUGIN_PATH_VARIABLES
-        for folder in environ.get(variable, "").split(os.pathsep)
-        if folder
-    ]
-    for folder in (*folders, *_USUAL_PLUGIN_FOLDERS):
+def _first_plugin(folders: Iterable[str]) -> Path | None:
+    for folder in filter(None, folders):
         library = Path(folder).expanduser() / PLUGIN_LIBRARY
         if library.is_file():
             return library

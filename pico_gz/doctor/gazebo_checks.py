@@ -64,11 +64,16 @@ def check_gazebo() -> list[Finding]:
 
 def check_plugin() -> list[Finding]:
     """The plugin that lets autopilots drive in Gazebo, and how old it is."""
-    plugin = find_gazebo().plugin
+    install = find_gazebo()
+    plugin = install.plugin
     if plugin is None:
         return [
             Finding(
-                name="ArduPilot plugin", state=State.MISSING, need=Need.GAZEBO, remedy=GET_PLUGIN
+                name="ArduPilot plugin",
+                state=State.MISSING,
+                need=Need.GAZEBO,
+                detail=f"not in {install.wrong_path}" if install.wrong_path else "",
+                remedy=GET_PLUGIN,
             )
         ]
     built = datetime.datetime.fromtimestamp(plugin.stat().st_mtime, datetime.UTC).date()

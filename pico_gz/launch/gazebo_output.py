@@ -17,6 +17,11 @@ _ERROR = re.compile(r"\[(?:Err|Error)\]|^Error|\[GUI\] \[Err\]")
 _NEEDED = re.compile(r"ArduPilotPlugin|gz-sim-(?:physics|imu)-system")
 _NOT_LOADED = "Failed to load system plugin"
 _NOT_BOUND = "failed to bind"
+# Gazebo says this and tries another engine; without any it crashes.
+_NO_ENGINE = re.compile(
+    r"Failed to load plugin \[ogre|Engine \[ogre2?\] is not supported|Unable to open display"
+    r"|Unable to create the rendering window|OGRE EXCEPTION"
+)
 
 
 class GazeboOutput:
@@ -26,7 +31,7 @@ class GazeboOutput:
 
     Attributes:
         problem: the first line after which the world is of no use; empty while all is well.
-        hint: what to do about it.
+        hint: what to do about it, or about an end that is to be expected.
     """
 
     def __init__(self) -> None:
@@ -72,3 +77,9 @@ class GazeboOutput:
         elif _NOT_BOUND in text:
             self.hint = "Another program has that port; --port-offset auto moves the fleet."
             self.problem = text
+        elif _NO_ENGINE.search(text):
+            self.hint = (
+                "A camera or lidar in the world needs a render engine, and this Gazebo could not "
+                "use one: leave them out, or install all of gz-harmonic (ogre2, with EGL or a "
+                "display)."
+            )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from pico_gz.errors import SimulatorError, SimulatorTimeoutError
+from pico_gz.errors import PicoGzError, SimulatorError, SimulatorTimeoutError, did_you_mean
 from pico_gz.launch import gz_messages as messages
 from pico_gz.launch.gz_messages import GzPose, GzStatistics
-from pico_gz.launch.gz_requests import TIMEOUT_MS, GzRequests
+from pico_gz.launch.gz_requests import GzRequests
 from pico_gz.launch.gz_topics import GzTopics
 
+# The service that lists the worlds of a Gazebo.
+WORLDS = "/gazebo/worlds"
 _FIRST_WAIT_S = 5.0
 _SLICE_S = 0.05
 
@@ -165,14 +167,29 @@ class GzControl:
         return f"/world/{self.world}/{name}"
 
     def _control(self, data: bytes) -> None:
-        service = self.topic("control")
-        self.requests.request(service, data, messages.WORLD_CONTROL, messages.BOOLEAN)
+        self._ask("control", data, messages.WORLD_CONTROL)
 
     def _command(self, name: str, data: bytes, kind: str, *, wait: bool, what: str) -> None:
-        service = self.topic(f"{name}/blocking" if wait else name)
-        reply = self.requests.request(service, data, kind, messages.BOOLEAN, TIMEOUT_MS)
+        reply = self._ask(f"{name}/blocking" if wait else name, data, kind)
         if not messages.read_boolean(reply):
             raise SimulatorError(f"Gazebo refused to {what}.", hint="Its log tells why.")
+
+    def _ask(self, name: str, data: bytes, kind: str) -> bytes:
+        try:
+            return self.requests.request(self.topic(name), data, kind, messages.BOOLEAN)
+        except SimulatorTimeoutError as exc:
+            raise SimulatorTimeoutError(exc.message, hint=self._wrong_name() or exc.hint) from exc
+
+    def _wrong_name(self) -> str:
+        """Which worlds there are, if ours is none of them; empty when that cannot be told."""
+        try:
+            reply = self.requests.request(WORLDS, b"", messages.EMPTY, messages.TEXTS)
+        except PicoGzError:
+            return ""
+        names = messages.read_texts(reply)
+        if not names or self.world in names:
+            return ""
+        return f"There is no world {self.world!r} here. {did_you_mean(self.world, names)}"
 
     def _first(self, name: str, kind: str, timeout_s: float) -> bytes:
         topic = self.topic(name)
@@ -184,7 +201,8 @@ class GzControl:
             if left_s <= 0.0:
                 raise SimulatorTimeoutError(
                     f"Gazebo says nothing on {topic} for {timeout_s:g} s.",
-                    hint="Is that the world's name, and is GZ_PARTITION the same?",
+                    hint=self._wrong_name()
+                    or "Is that the world's name, and is GZ_PARTITION the same?",
                 )
             count, data = self.topics.wait(topic, 0, min(left_s, _SLICE_S))
         return data

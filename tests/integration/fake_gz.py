@@ -1,6 +1,7 @@
 """A program that behaves like ``gz``: reads a world file and is the plugin of every rover in it.
 
-``FAKE_GZ`` says how it misbehaves: ``no_plugin``, ``no_bind``, ``crash``, ``mute`` (never answers),
+``FAKE_GZ`` says how it misbehaves: ``no_plugin``, ``no_bind``, ``crash``,
+``no_engine`` (crashes for want of a render engine), ``mute`` (never answers),
 ``mute_once`` (only the first time), ``stubborn`` (ignores SIGTERM), ``child`` (has a child),
 ``window`` (as ``gz`` with a window: its child has a process group of its own and ignores SIGTERM,
 and that child's has a session of its own), ``window_closed`` (the same, and ends by itself).
@@ -27,6 +28,12 @@ def main() -> int:
     world = Path(sys.argv[-1])
     if how == "crash":
         sys.stderr.write("\x1b[1;31m[Err] [Server.cc:1] it is broken\n\x1b[0m")
+        return 139
+    if how == "no_engine":
+        sys.stderr.write(
+            "[Err] [RenderEngineManager.cc:495] Failed to load plugin [ogre2] : couldn't find it.\n"
+            "Segmentation fault (Address not mapped to object [(nil)])\n"
+        )
         return 139
     text = world.read_text()
     ports = [int(port) for port in re.findall(r"<fdm_port_in>(\d+)<", text)]

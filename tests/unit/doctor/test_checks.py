@@ -63,6 +63,13 @@ class TestGazebo:
             assert finding.state is State.MISSING
             assert finding.remedy
 
+    def test_a_plugin_path_without_plugin_is_told(self, monkeypatch):
+        install = GazeboInstall(Path("/usr/bin/gz"), None, "/wrong")
+        monkeypatch.setattr(gazebo_checks, "find_gazebo", lambda: install)
+        (finding,) = gazebo_checks.check_plugin()
+        assert finding.state is State.MISSING
+        assert finding.detail == "not in /wrong"
+
     def test_the_plugins_age_is_told(self, installed):
         (old,) = gazebo_checks.check_plugin()
         installed.write_bytes(b"\x7fELF..no_time_sync..")

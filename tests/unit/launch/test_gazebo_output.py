@@ -40,6 +40,29 @@ def test_what_is_fatal(output, line, is_fatal):
     assert bool(output.hint) is is_fatal
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Err] [RenderEngineManager.cc:495] Failed to load plugin [ogre2] : couldn't find it.",
+        "[Err] [RenderUtil.cc:2636] Engine [ogre2] is not supported. Loading OGRE2 instead.",
+        "[Err] [Ogre2RenderEngine.cc:1] Unable to open display: :0",
+    ],
+)
+def test_a_missing_render_engine_explains_the_crash_that_follows(output, line):
+    """Another engine may do, so it is no reason to end a Gazebo that runs."""
+    output.take(line)
+    output.take("Segmentation fault (Address not mapped to object [(nil)])")
+    assert output.problem == ""
+    assert "needs a render engine" in output.hint
+
+
+def test_a_problem_goes_before_a_missing_render_engine(output):
+    output.take("[Err] Failed to load plugin [ogre2] : couldn't find shared library.")
+    output.take(NO_PLUGIN)
+    output.take("[Err] Failed to load plugin [ogre2] : couldn't find shared library.")
+    assert "PICO_GZ_PLUGIN_PATH" in output.hint
+
+
 def test_the_first_problem_stays(output):
     output.take(NO_PLUGIN)
     output.take("failed to bind with 127.0.0.1:9002")

@@ -12,7 +12,7 @@ from pico_gz.launch.gz_control import GzControl
 from pico_gz.launch.gz_messages import GzPose
 from pico_gz.launch.gz_requests import GzRequests
 from pico_gz.launch.gz_topics import GzTopics
-from pico_gz.launch.gz_wire import fields, put_bytes, put_int
+from pico_gz.launch.gz_wire import fields, put_bytes, put_int, put_text
 
 STEP_US = 2000
 
@@ -130,14 +130,30 @@ def test_what_goes_wrong_in_the_worker_is_told(control, world):
         control.stop_server()
 
 
-def test_a_silent_topic_is_named(world):
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        ((True, put_text(2, "yard")), "GZ_PARTITION"),
+        ((True, b""), "GZ_PARTITION"),
+        ((False, b""), "GZ_PARTITION"),
+        ((True, put_text(2, "yards") + put_text(2, "slope")), "Did you mean 'yards'?"),
+        ((True, put_text(2, "slope") + put_text(2, "dunes")), "Known: dunes, slope."),
+    ],
+)
+def test_a_silent_topic_is_named_and_so_are_the_worlds_that_are_there(control, world, answer, hint):
     world.tell = lambda: None
-    topics = GzTopics(start=lambda: ThreadWorker("topics", world))
-    with (
-        GzControl("yard", GzRequests(start=lambda: None), topics) as control,
-        pytest.raises(SimulatorTimeoutError, match="/world/yard/clock"),
-    ):
+    world.answers["/gazebo/worlds"] = answer
+    with pytest.raises(SimulatorTimeoutError, match="/world/yard/clock") as caught:
         control.time_us(timeout_s=0.05)
+    assert hint in caught.value.hint
+
+
+def test_a_service_that_is_missing_for_a_wrong_name_is_explained(control, world):
+    world.answers["/world/yard/remove/blocking"] = (False, b"")
+    world.answers["/gazebo/worlds"] = (True, put_text(2, "slope"))
+    with pytest.raises(SimulatorTimeoutError) as caught:
+        control.remove("rover")
+    assert "There is no world 'yard' here. Known: slope." in caught.value.hint
 
 
 class Stuck:
