@@ -8,38 +8,40 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pico_gz.adapters.base import SimulatorAdapter
+from pico_gz.adapters.gazebo_capabilities import capabilities_of
 from pico_gz.adapters.gazebo_config import GazeboConfig
 from pico_gz.adapters.gazebo_exchange import Exchange, PicoExchange, ServoExchange
+from pico_gz.adapters.gazebo_failures import ActuatorFaults, check_sensor_unit
 from pico_gz.adapters.gazebo_ids import id_text
 from pico_gz.adapters.gazebo_lane import Lane
 from pico_gz.adapters.gazebo_sensors import FleetSensors, Surroundings
 from pico_gz.adapters.gazebo_stats import WireStats
+from pico_gz.adapters.gazebo_strangers import SharedPort, SimulatorOnly
 from pico_gz.adapters.gazebo_truth import truth_from_record
 from pico_gz.adapters.gazebo_wire import FleetWire
 from pico_gz.codecs.ardupilot_state import StateRecord
 from pico_gz.codecs.channel_maps import drive_channels, pwm_from_commands
-from pico_gz.codecs.pico_json import peek_vehicle_id
 from pico_gz.errors import (
     ConfigError,
     PortClashError,
     SimulatorConnectionError,
     SimulatorError,
     SimulatorTimeoutError,
+    UnknownVehicleError,
 )
 from pico_gz.gazebo_install import find_gazebo
 from pico_gz.messages import (
     ActuatorCommands,
     ChannelMap,
-    SensorCapabilities,
     SensorData,
     SimulatorCapabilities,
     VehicleConfig,
     VehicleTruth,
 )
 from pico_gz.rover import RoverSpec, rover_spec
-from pico_gz.transports.base import DatagramTransport, Network
+from pico_gz.simulator.actuator_faults import ACTUATOR_UNITS
+from pico_gz.transports.base import Address, DatagramTransport, Network
 from pico_gz.transports.udp import UdpNetwork
-from pico_gz.units import US_PER_S
 
 __all__ = ["GazeboAdapter", "GazeboConfig"]
 
@@ -49,8 +51,6 @@ _HANDSHAKE_SLICE_S = 0.5
 _WAIT_LINE_S = 10.0
 _WRONG_STEPS_IN_A_ROW = 5
 _SHARED_KEY = 0
-# The sensor models have no part in these; they would have to be broken in Gazebo itself.
-_NOT_OURS = frozenset({"gyro", "accel", "motor_l", "motor_r", "steering"})
 
 
 class GazeboAdapter(SimulatorAdapter):
@@ -74,10 +74,13 @@ class GazeboAdapter(SimulatorAdapter):
         self._network: Network = network or UdpNetwork()
         self._wire: FleetWire | None = None
         self._shared: DatagramTransport | None = None
+        self._shared_port: SharedPort | None = None
         self._server_host = ""
         self._specs: dict[int, RoverSpec] = {}
         self._channels: dict[int, ChannelMap] = {}
-        self._sensors = FleetSensors(around or Surroundings())
+        around = around or Surroundings()
+        self._sensors = FleetSensors(around)
+        self._faults = ActuatorFaults(around.seed)
         self._commands: dict[int, ActuatorCommands] = {}
         self._time_us = 0
         self._target_us: int | None = None
@@ -85,7 +88,6 @@ class GazeboAdapter(SimulatorAdapter):
         self._states: tuple[int, dict[int, StateRecord]] = (0, {})
         self._truth: dict[int, VehicleTruth] = {}
         self._truth_us = -1
-        self._capabilities = SimulatorCapabilities(multi_vehicle=True)
         self._give_up_connecting = False
 
     # --- life cycle -----------------------------------------------------------------------
@@ -103,7 +105,6 @@ class GazeboAdapter(SimulatorAdapter):
         except BaseException:
             self._close_wire()
             raise
-        self._note_capabilities()
 
     @classmethod
     def unavailable_reason(cls) -> str:
@@ -135,8 +136,12 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _connect_hint(self, missing: list[int]) -> str:
         lanes = self._wire.lanes if self._wire is not None else {}
-        if any(lanes[i].exchange.stats.empty for i in missing):
+        exchanges = [lanes[i].exchange for i in missing if i in lanes]
+        if any(exchange.stats.empty for exchange in exchanges):
             return "it answers without IMU samples: does the world have the Imu system?"
+        for exchange in exchanges:
+            if exchange.refusal:
+                return f"it answers, but not readably: {exchange.refusal}"
         port = self.config.addresses(self._vehicles[missing[0]], self._server_host)[1][1]
         return f"is the world running, and is a plugin on {self._server_host}:{port}?"
 
@@ -155,6 +160,7 @@ class GazeboAdapter(SimulatorAdapter):
             self._wire.close()
         self._wire = None
         self._shared = None
+        self._shared_port = None
         self._mailbox.clear()
 
     # --- fleet ----------------------------------------------------------------------------
@@ -176,6 +182,7 @@ class GazeboAdapter(SimulatorAdapter):
         """
         self._commands.pop(vehicle_id, None)
         self._sensors.remove(vehicle_id)
+        self._faults.remove(vehicle_id)
         now_us, states = self._states
         self._states = (now_us, {i: r for i, r in states.items() if i != vehicle_id})
         if self._wire is not None:
@@ -212,7 +219,9 @@ class GazeboAdapter(SimulatorAdapter):
                 lane = Lane(exchange, socket.send, socket)
             else:
                 exchange = PicoExchange(vehicle.id, step_us)
-                socket = self._network.bind(*here)
+                name = f"{self.name}, vehicle {vehicle.id}"
+                hears = SimulatorOnly(there, exchange.stats, name, wire.now_s)
+                socket = self._network.bind(*here, hears=hears)
                 lane = Lane(exchange, lambda data: socket.send_to(data, there), socket)
         except PortClashError as exc:
             raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
@@ -222,12 +231,11 @@ class GazeboAdapter(SimulatorAdapter):
     def _shared_socket(self, wire: FleetWire) -> DatagramTransport:
         if self._shared is None:
             host = self.config.bind_host(self._server_host)
-            self._shared = self._network.bind(host, self.config.sensor_port)
-
-            def lane_of(data: bytes) -> Lane | None:
-                return wire.lanes.get(peek_vehicle_id(data))
-
-            wire.listen(_SHARED_KEY, self._shared, lane_of)
+            simulator: Address = self._server_host, self.config.actuator_port
+            self._shared_port = port = SharedPort(self.name, wire.now_s)
+            hears = SimulatorOnly(simulator, port.stats, self.name, wire.now_s)
+            self._shared = self._network.bind(host, self.config.sensor_port, hears=hears)
+            wire.listen(_SHARED_KEY, self._shared, lambda data: port.lane_of(data, wire.lanes))
         return self._shared
 
     # --- one step -------------------------------------------------------------------------
@@ -236,6 +244,8 @@ class GazeboAdapter(SimulatorAdapter):
         wire = self._require_wire()
         for vehicle_id, command in commands.items():
             self._commands[vehicle_id] = command
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
+        for vehicle_id, command in self._faults.commands.items():
             wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
 
     def _pwm(self, vehicle_id: int, command: ActuatorCommands | None) -> tuple[int, ...]:
@@ -255,6 +265,8 @@ class GazeboAdapter(SimulatorAdapter):
             )
         if self._target_us is None:
             self._target_us = self._time_us + dt_us
+            if self._faults:
+                self._fail_actuators(wire, dt_us)
         missing = wire.advance(self._target_us, wire.now_s() + self.config.timeout_ms / 1000.0)
         self._check_physics_step(wire)
         if missing:
@@ -262,6 +274,10 @@ class GazeboAdapter(SimulatorAdapter):
         dt_us = self._target_us - self._time_us
         self._time_us, self._target_us = self._target_us, None
         return self._read_records(wire, dt_us)
+
+    def _fail_actuators(self, wire: FleetWire, dt_us: int) -> None:
+        for vehicle_id, command in self._faults.bend(self._commands, self._time_us, dt_us).items():
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
 
     def _read_records(self, wire: FleetWire, dt_us: int) -> dict[int, SensorData]:
         now_us = self._time_us
@@ -274,12 +290,15 @@ class GazeboAdapter(SimulatorAdapter):
                 state = exchange.take_record(physics_steps)
                 if state is not None:
                     states[vehicle_id] = state
-            elif isinstance(exchange, PicoExchange) and exchange.record is not None:
-                sensors[vehicle_id] = msgspec.structs.replace(exchange.record, timestamp_us=now_us)
+            elif isinstance(exchange, PicoExchange):
+                record = exchange.take_record(now_us)
+                if record is not None:
+                    sensors[vehicle_id] = record
         self._states = (now_us, states)
         if not states:
             return sensors
-        return self._sensors.sample(states, self._commands, now_us, dt_us)
+        commands = {**self._commands, **self._faults.commands} if self._faults else self._commands
+        return self._sensors.sample(states, commands, now_us, dt_us)
 
     def _check_physics_step(self, wire: FleetWire) -> None:
         if not self.config.is_lock_step:
@@ -328,42 +347,49 @@ class GazeboAdapter(SimulatorAdapter):
         return self.config.is_lock_step
 
     def capabilities(self) -> SimulatorCapabilities:
-        """What is delivered now: nothing before the connection."""
-        return self._capabilities if self._connected else SimulatorCapabilities(multi_vehicle=True)
+        """What is delivered, by what has been seen since the connection."""
+        wire = self._wire
+        if wire is None or not self._connected:
+            return SimulatorCapabilities(multi_vehicle=True)
+        lanes, setups = wire.lanes, self._sensors.setups
+        heard = [i for i, lane in lanes.items() if lane.exchange.has_record]
+        fitted = [setups[i] for i in heard if i in setups]
+        return capabilities_of([lanes[i].exchange for i in heard], fitted, self.config)
 
     def wire_stats(self) -> dict[int, WireStats]:
-        """Counters per vehicle, as they are now."""
-        wire = self._wire
+        """Counters per vehicle, as they are now; 0 is what a shared socket got for nobody."""
+        wire, port = self._wire, self._shared_port
         if wire is None:
             return {}
-        return {i: msgspec.structs.replace(x.exchange.stats) for i, x in wire.lanes.items()}
-
-    def _note_capabilities(self) -> None:
-        exchanges = [lane.exchange for lane in self._require_wire().lanes.values()]
-        states = [x.record for x in exchanges if isinstance(x, ServoExchange) and x.record]
-        sensors = [x.record for x in exchanges if isinstance(x, PicoExchange) and x.record]
-        modelled = bool(states)
-        self._capabilities = SimulatorCapabilities(
-            sensors=SensorCapabilities(
-                imu=bool(states or sensors),
-                gps=modelled or any(record.gps is not None for record in sensors),
-                compass=modelled,
-                barometer=modelled,
-                rangefinder=any(record.rng_1 is not None for record in states),
-            ),
-            max_rate_hz=US_PER_S / self.config.physics_step_us,
-            multi_vehicle=True,
-            terrain=self.config.ardupilot_compat,
-            wind=any(record.windvane or record.wind_ned_mps for record in states),
-        )
+        stats = {i: lane.exchange.stats for i, lane in wire.lanes.items()}
+        if port is not None:
+            stats[_SHARED_KEY] = port.stats
+        return {i: msgspec.structs.replace(counted) for i, counted in stats.items()}
 
     # --- optional services ----------------------------------------------------------------
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Switch a failure of a modelled sensor; the IMU and the motors are Gazebo's."""
-        if unit in _NOT_OURS:
-            raise SimulatorError(f"{self.name} cannot break {unit}.", adapter=self.name)
-        self._sensors.suite(vehicle_id).set_failure(vehicle_id, unit, kind)
+        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` mends it.
+
+        Raises:
+            ConfigError: no such unit on this vehicle, or no such failure.
+            SimulatorError: the unit's readings come from the simulator.
+        """
+        with self._lock:
+            if vehicle_id not in self._vehicles:
+                raise UnknownVehicleError(vehicle_id, self._vehicles)
+            if unit in ACTUATOR_UNITS:
+                self._fail_actuator(vehicle_id, unit, kind)
+                return
+            check_sensor_unit(unit, self.name, modelled=self.config.ardupilot_compat)
+            self._sensors.suite(vehicle_id).set_failure(vehicle_id, unit, kind)
+
+    def _fail_actuator(self, vehicle_id: int, unit: str, kind: str) -> None:
+        wanted = self._commands.get(vehicle_id)
+        self._faults.set(vehicle_id, unit, kind, self._specs[vehicle_id].drive, wanted)
+        if self._wire is not None:
+            # Whoever still fails gets another one with the next step.
+            self._wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, wanted))
 
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
         """Set a simulation parameter of a modelled sensor, by its ``SIM_*`` name."""

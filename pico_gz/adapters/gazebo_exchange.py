@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import msgspec
 
 from pico_gz.adapters.gazebo_clock import ACCEPTED, Verdict, WireClock
+from pico_gz.adapters.gazebo_optional import OptionalKeys
 from pico_gz.adapters.gazebo_stats import WireStats
 from pico_gz.codecs.ardupilot_servo import FRAME_COUNT_MODULUS, ServoTemplate
-from pico_gz.codecs.ardupilot_state import ImuRecord, StateRecord, decode_state
+from pico_gz.codecs.ardupilot_state import ImuRecord, StateRecord, read_state
 from pico_gz.codecs.pico_json import decode_sensors, encode_actuators
 from pico_gz.errors import DecodeError
-from pico_gz.messages import SensorData
+from pico_gz.messages import GpsData, SensorData
 from pico_gz.units import US_PER_S, us_from_seconds
 
 MIN_RETRY_S = 0.002
@@ -98,6 +99,8 @@ class Exchange(ABC):
         clock: time as the records tell it.
         stats: what happened on this wire.
         invalid_in_a_row: unreadable datagrams since the last good one.
+        refusal: why the last datagram that was not taken was refused.
+        refused_field: the field that it was refused for, where there is one.
     """
 
     def __init__(self, vehicle_id: int, physics_step_us: int) -> None:
@@ -106,6 +109,8 @@ class Exchange(ABC):
         self.clock = WireClock(physics_step_us)
         self.waiting = False
         self.invalid_in_a_row = 0
+        self.refusal = ""
+        self.refused_field = ""
         self._packet = b""
         self._timer = RetryTimer()
 
@@ -153,11 +158,11 @@ class Exchange(ABC):
             return Verdict.EMPTY
         # In a flood of garbage most of it need not even be parsed.
         if data[0] not in _JSON_STARTS:
-            return self._refuse()
+            return self._refuse("This is no JSON.", "")
         try:
             verdict = self._take(data, now_s)
-        except DecodeError:
-            return self._refuse()
+        except DecodeError as exc:
+            return self._refuse(exc.message, exc.field)
         self.invalid_in_a_row = 0
         if verdict in ACCEPTED:
             self.stats.accepted += 1
@@ -168,7 +173,8 @@ class Exchange(ABC):
             self._count(verdict)
         return verdict
 
-    def _refuse(self) -> Verdict:
+    def _refuse(self, reason: str, field: str) -> Verdict:
+        self.refusal, self.refused_field = reason, field
         self.stats.broken += 1
         self.invalid_in_a_row += 1
         return Verdict.BROKEN
@@ -183,6 +189,8 @@ class Exchange(ABC):
             self.stats.gaps += 1
         elif verdict is Verdict.RESTART:
             self.stats.restarts += 1
+        elif verdict is Verdict.FOREIGN:
+            self.stats.foreign += 1
 
     @property
     @abstractmethod
@@ -208,6 +216,7 @@ class ServoExchange(Exchange):
     def __init__(self, vehicle_id: int, physics_step_us: int, *, first_frame: int = 1) -> None:
         super().__init__(vehicle_id, physics_step_us)
         self.record: StateRecord | None = None
+        self.optional = OptionalKeys()
         self._imus: list[ImuRecord] = []  # since the last ``take_record``
         self._frame_count = (first_frame - 1) % FRAME_COUNT_MODULUS
         self._frame_rate_hz = min(65535, max(1, US_PER_S // physics_step_us))
@@ -230,22 +239,29 @@ class ServoExchange(Exchange):
         return self._template.packet(self._frame_count)
 
     def _take(self, data: bytes, now_s: float) -> Verdict:
-        record = decode_state(data)
+        record, has_more = read_state(data)
         verdict = self.clock.judge(us_from_seconds(record.timestamp_s), now_s)
         if verdict in ACCEPTED:
             self.record = record
             self._imus.append(record.imu)
+            if has_more:
+                self.optional.keep(record)
         return verdict
 
     def take_record(self, steps: int) -> StateRecord | None:
         """The newest record, its IMU as the mean over the last ``steps`` physics steps.
 
         A jolt lasts one physics step. Whoever saw only the last of several would miss most of
-        them, and those that come by luck would not add up to the change of speed.
+        them, and those that come by luck would not add up to the change of speed. Distances and
+        wind are the newest since the last call, whichever record they came with.
         """
         record, imus = self.record, self._imus[-steps:]
         self._imus = []
-        if record is None or len(imus) < 2:
+        if record is None:
+            return None
+        if self.optional.seen:
+            record = self.optional.put_into(record)
+        if len(imus) < 2:
             return record
         return msgspec.structs.replace(record, imu=_mean_imu(imus))
 
@@ -267,6 +283,8 @@ class PicoExchange(Exchange):
     def __init__(self, vehicle_id: int, physics_step_us: int) -> None:
         super().__init__(vehicle_id, physics_step_us)
         self.record: SensorData | None = None
+        self.sends_gps = False
+        self._gps: GpsData | None = None  # since the last ``take_record``
         self._pwm_us: tuple[int, ...] = ()
 
     def set_pwm(self, pwm_us: Sequence[int]) -> None:
@@ -285,8 +303,24 @@ class PicoExchange(Exchange):
     def _take(self, data: bytes, now_s: float) -> Verdict:
         record = decode_sensors(data)
         if record.vehicle_id != self.vehicle_id:
-            raise DecodeError(f"A record of vehicle {record.vehicle_id}.", field="vehicle_id")
+            self.refusal = f"a record of vehicle {record.vehicle_id}"
+            return Verdict.FOREIGN
         verdict = self.clock.judge(record.timestamp_us, now_s)
         if verdict in ACCEPTED:
             self.record = record
+            if record.gps is not None:
+                self._gps = record.gps
+                self.sends_gps = True
         return verdict
+
+    def take_record(self, time_us: int) -> SensorData | None:
+        """The newest record as of ``time_us``, with the newest fix since the last call.
+
+        A receiver tells a few fixes per second: most of them come with a record that is not
+        the last one of its step.
+        """
+        record, fix = self.record, self._gps
+        self._gps = None
+        if record is None:
+            return None
+        return msgspec.structs.replace(record, timestamp_us=time_us, gps=fix)

@@ -28,12 +28,14 @@ from pico_gz.rover import RoverSpec
 from pico_gz.simulator.fitting import fit_sensors
 from pico_gz.simulator.magnetic_field import MagneticField, magnetic_field
 from pico_gz.simulator.ops import ARRAY, SCALAR, Ops
-from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensors.setup import SensorSetup
 from pico_gz.simulator.sensors.suite import SensorSuite
 
 _DEFAULT_FRAME = LocalFrame(35.681236, 139.767125, 40.0)
 _DEFAULT_DATE = date(2026, 1, 1)
-_RANGE = RangefinderSetup()
+# The wire does not say how far a range sensor can see. No record may have a larger number than
+# this, and recordings know no infinity.
+_UNKNOWN_MAX_M = 1e7
 # Fewer vehicles are cheaper one by one, on floats.
 _ARRAY_FROM = 12
 
@@ -96,6 +98,8 @@ class FleetSensors:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
+        # What each vehicle carries, or carried until it left.
+        self.setups: dict[int, SensorSetup] = {}
         self._members: dict[int, _Member] = {}
         self._groups: list[_Group] = []
         self._grouped: frozenset[int] = frozenset()
@@ -104,6 +108,7 @@ class FleetSensors:
         """Fit the sensors of a vehicle; IMU and distances come from the wire."""
         setup = fit_sensors(spec, config.id, config.noise, {"imu": "", "rangefinders": ()})
         self._members[config.id] = _Member(config.id, spec, setup)
+        self.setups = {**self.setups, config.id: setup}
 
     def remove(self, vehicle_id: int) -> None:
         """Take a vehicle out; harmless when it is not there."""
@@ -173,13 +178,11 @@ def _with_wire(sensors: SensorData, record: StateRecord, spec: RoverSpec) -> Sen
 
 def _rangefinders(
     record: StateRecord, bearings_deg: tuple[float, ...]
-) -> tuple[RangefinderData, ...] | None:
+) -> tuple[RangefinderData | None, ...] | None:
     distances = record.rangefinders_m()
-    # -1 is what the plugin says before the first scan.
-    if not distances or any(distance < 0.0 for distance in distances):
-        return None
     bearings = bearings_deg + (0.0,) * len(distances)
-    return tuple(
-        RangefinderData(min(distance, _RANGE.max_m), _RANGE.min_m, _RANGE.max_m, bearing)
+    found = tuple(
+        None if distance is None else RangefinderData(distance, 0.0, _UNKNOWN_MAX_M, bearing)
         for distance, bearing in zip(distances, bearings, strict=False)
     )
+    return found or None

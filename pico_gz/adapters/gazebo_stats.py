@@ -16,7 +16,8 @@ class WireStats(msgspec.Struct, gc=False):
         duplicate: records of a time that was known already.
         old: records older than the newest one.
         broken: datagrams that could not be read.
-        foreign: datagrams of a sender or vehicle that does not belong here.
+        foreign: datagrams of a sender or vehicle that does not belong here; in the plugin's
+            dialect the system drops those of other senders unseen.
         gaps: times at which simulation time jumped.
         restarts: times at which the simulator started over.
         nudges: frames sent ahead to free a world that waited for this vehicle.

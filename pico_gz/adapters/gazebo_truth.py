@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from pico_gz.codecs.ardupilot_state import StateRecord
-from pico_gz.frames import Matrix3, Quaternion, quat_normalize, rotation_from_quat
+from pico_gz.exact import FLOATS, sincos
+from pico_gz.frames import (
+    Matrix3,
+    Quaternion,
+    quat_normalize,
+    rotation_from_quat,
+    yaw_from_quat,
+)
 from pico_gz.messages import VehicleTruth
 from pico_gz.messages.sensors import Vector3
 from pico_gz.units import GRAVITY_MPS2
@@ -22,6 +29,20 @@ def coordinate_accel(rotation: Matrix3, force_frd: Vector3) -> Vector3:
     x, y, z = force_frd
     north, east, down = (r0 * x + r1 * y + r2 * z for r0, r1, r2 in rotation)
     return north, east, down + GRAVITY_MPS2
+
+
+def wind_of(record: StateRecord) -> Vector3 | None:
+    """Where the air moves to, NED [m/s]; ``None`` when the record tells nothing of it.
+
+    A windvane feels the wind less the vehicle's own velocity and tells where that comes from,
+    clockwise from the bow.
+    """
+    vane = record.windvane
+    if record.wind_ned_mps is not None or vane is None:
+        return record.wind_ned_mps
+    sine, cosine = sincos(FLOATS, yaw_from_quat(attitude_of(record)) + vane.from_rad)
+    north, east, _ = record.velocity_ned_mps
+    return north - vane.speed_mps * cosine, east - vane.speed_mps * sine, 0.0
 
 
 def truth_from_record(record: StateRecord, vehicle_id: int, time_us: int) -> VehicleTruth:

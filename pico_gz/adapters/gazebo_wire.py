@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 from pico_gz.adapters.gazebo_clock import Verdict
@@ -10,6 +11,7 @@ from pico_gz.adapters.gazebo_exchange import MIN_RETRY_S, Exchange
 from pico_gz.adapters.gazebo_ids import id_text
 from pico_gz.adapters.gazebo_lane import Lane
 from pico_gz.calm_log import CalmLog
+from pico_gz.codecs.pico_json import VERSION_FIELD
 from pico_gz.transports.base import DatagramTransport, Poller
 
 log = logging.getLogger(__name__)
@@ -324,6 +326,8 @@ class FleetWire:
             self._may_be_late = True
         elif verdict is Verdict.BROKEN:
             self._tell_broken(exchange, data, now_s)
+        elif verdict is Verdict.FOREIGN:
+            self._tell(exchange, f"foreign datagram dropped: {exchange.refusal}.", now_s)
         elif verdict is Verdict.RESTART:
             self._note_restart(exchange)
             self._tell(exchange, "the simulator has started over; its time goes on here.", now_s)
@@ -362,9 +366,13 @@ class FleetWire:
             what = f"unreadable datagram of {len(data)} bytes dropped."
             if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
                 what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
-            return f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
+            return f"{self._name}, vehicle {exchange.vehicle_id}: {what} {exchange.refusal}"
 
-        self._calm.warn(f"broken{exchange.vehicle_id}", now_s, text)
+        # Another version stays another one: it is told once.
+        is_version = exchange.refused_field == VERSION_FIELD
+        kind = "version" if is_version else "broken"
+        period_s = math.inf if is_version else 0.0
+        self._calm.warn(f"{kind}{exchange.vehicle_id}", now_s, text, period_s)
 
     def _tell(self, exchange: Exchange, what: str, now_s: float) -> None:
         text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"

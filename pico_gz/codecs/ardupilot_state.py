@@ -122,13 +122,15 @@ class StateRecord(
     no_time_sync: bool | None = None
     no_lockstep: bool | None = None
 
-    def rangefinders_m(self) -> tuple[float, ...]:
-        """The distances ``rng_1``, ``rng_2``, ... up to the first that is missing [m]."""
-        found = []
-        for value in (self.rng_1, self.rng_2, self.rng_3, self.rng_4, self.rng_5, self.rng_6):
-            if value is None:
-                break
-            found.append(value)
+    def rangefinders_m(self) -> tuple[float | None, ...]:
+        """The distances ``rng_1``, ``rng_2``, ... up to the last that is there [m].
+
+        ``None`` is one without a reading: left out, or -1, the plugin's word before a scan.
+        """
+        keys = (self.rng_1, self.rng_2, self.rng_3, self.rng_4, self.rng_5, self.rng_6)
+        found = [None if value is None or value < 0.0 else value for value in keys]
+        while found and found[-1] is None:
+            found.pop()
         return tuple(found)
 
 
@@ -195,6 +197,15 @@ def decode_state(data: bytes) -> StateRecord:
     Raises:
         DecodeError: refused as a whole; nothing of it may be used.
     """
+    return read_state(data)[0]
+
+
+def read_state(data: bytes) -> tuple[StateRecord, bool]:
+    """Read one record like ``decode_state``, and tell whether it may have optional keys.
+
+    Raises:
+        DecodeError: refused as a whole; nothing of it may be used.
+    """
     if len(data) > MAX_RECORD_BYTES:
         raise DecodeError(f"State record of {len(data)} bytes; at most {MAX_RECORD_BYTES}.")
     try:
@@ -211,7 +222,7 @@ def decode_state(data: bytes) -> StateRecord:
         quat = quaternion_from_euler(*record.attitude_rad)
         record = msgspec.structs.replace(record, quat_wxyz=quat)
     _check_plausible(record, quat, data)
-    return record
+    return record, colons != _PLAIN_COLONS
 
 
 def _check_plausible(record: StateRecord, quat: Quaternion, data: bytes) -> None:

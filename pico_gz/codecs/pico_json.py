@@ -15,6 +15,8 @@ from pico_gz.messages import GpsData, ImuData, SensorData
 from pico_gz.messages.sensors import Vector3
 
 VERSION = 1
+# What ``DecodeError.field`` says when a record is refused for its version.
+VERSION_FIELD = "version"
 MAX_DATAGRAM_BYTES = 1400
 _PLAUSIBLE = 1e7
 _MAX_TIME_US = 1 << 62
@@ -173,7 +175,7 @@ def _checked(data: bytes) -> bytes:
     if version != VERSION:
         raise DecodeError(
             f"pico_json version {version} is not understood; this is version {VERSION}.",
-            field="version",
+            field=VERSION_FIELD,
         )
     return data
 

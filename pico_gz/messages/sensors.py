@@ -117,7 +117,7 @@ class RangefinderData(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         distance_m: to the nearest surface; ``max_m`` when nothing is in range.
         min_m: shortest distance it can tell.
-        max_m: longest distance it can tell.
+        max_m: longest distance it can tell; 1e7 when nobody knows.
         bearing_deg: where it looks, clockwise from the bow [degrees].
     """
 
@@ -159,7 +159,7 @@ class SensorData(msgspec.Struct, frozen=True, gc=False):
         timestamp_us: simulation time of the step [us].
         vehicle_id: whose they are.
         imu: and ``gps, compass, barometer, encoders, battery``: ``None`` = no new sample.
-        rangefinders: one per fitted sensor, ``None`` = no new sample.
+        rangefinders: one per fitted sensor; ``None``, for one or all: no new sample.
         attitude_quat: orientation of a fitted AHRS chip, body FRD to NED, (w, x, y, z).
     """
 
@@ -169,7 +169,7 @@ class SensorData(msgspec.Struct, frozen=True, gc=False):
     gps: GpsData | None = None
     compass: CompassData | None = None
     barometer: BarometerData | None = None
-    rangefinders: tuple[RangefinderData, ...] | None = None
+    rangefinders: tuple[RangefinderData | None, ...] | None = None
     attitude_quat: Quaternion | None = None
     encoders: EncoderData | None = None
     battery: BatteryData | None = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 # IPv4 host and port.
 Address = tuple[str, int]
+
+# Whether a datagram of this sender shall be heard.
+SenderCheck = Callable[[Address], bool]
 
 # How long ``receive_soon`` waits; kernels round it up to their tick.
 SOON_S = 0.002
@@ -78,8 +81,18 @@ class Poller(Protocol):
 class Network(Protocol):
     """Makes transports and pollers of one kind."""
 
-    def bind(self, host: str, port: int, *, peer: Address | None = None) -> DatagramTransport:
+    def bind(
+        self,
+        host: str,
+        port: int,
+        *,
+        peer: Address | None = None,
+        hears: SenderCheck | None = None,
+    ) -> DatagramTransport:
         """Bind exclusively; with ``peer`` nobody else is heard.
+
+        Without a peer ``hears`` is asked for every datagram; one that it refuses is dropped, and
+        the ``receive`` that met it gives nothing.
 
         Raises:
             PortClashError: the port is taken.

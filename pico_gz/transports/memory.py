@@ -11,7 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from pico_gz.errors import PortClashError
-from pico_gz.transports.base import RECEIVE_BYTES, SOON_S, Address, DatagramTransport, Poller
+from pico_gz.transports.base import (
+    RECEIVE_BYTES,
+    SOON_S,
+    Address,
+    DatagramTransport,
+    Poller,
+    SenderCheck,
+)
 
 _FIRST_EPHEMERAL_PORT = 49152
 
@@ -22,10 +29,17 @@ Disturb = Callable[[Address, Address, bytes, float], Iterable[tuple[float, bytes
 class MemoryTransport:
     """One endpoint of a ``MemoryNetwork``."""
 
-    def __init__(self, network: MemoryNetwork, address: Address, peer: Address | None) -> None:
+    def __init__(
+        self,
+        network: MemoryNetwork,
+        address: Address,
+        peer: Address | None,
+        hears: SenderCheck | None = None,
+    ) -> None:
         self._network = network
         self._address = address
         self._peer = peer
+        self._hears = hears
         self._inbox: deque[tuple[bytes, Address]] = deque()
         # Called on arrival, so that a simulated peer can answer without a thread.
         self.on_arrival: Callable[[], None] | None = None
@@ -50,6 +64,8 @@ class MemoryTransport:
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
+        if self._hears is not None and not self._hears(sender):
+            return None
         return data[:RECEIVE_BYTES], sender
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
@@ -97,14 +113,21 @@ class MemoryNetwork:
         """The virtual time [s]."""
         return self._now_s
 
-    def bind(self, host: str, port: int, *, peer: Address | None = None) -> MemoryTransport:
+    def bind(
+        self,
+        host: str,
+        port: int,
+        *,
+        peer: Address | None = None,
+        hears: SenderCheck | None = None,
+    ) -> MemoryTransport:
         """Bind exclusively; port 0 takes a free one."""
         if port == 0:
             port, self._next_port = self._next_port, self._next_port + 1
         address = (host, port)
         if address in self._endpoints:
             raise PortClashError(f"UDP port {port} on {host} is in use.")
-        self._endpoints[address] = MemoryTransport(self, address, peer)
+        self._endpoints[address] = MemoryTransport(self, address, peer, hears)
         return self._endpoints[address]
 
     def poller(self) -> Poller:

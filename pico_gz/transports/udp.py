@@ -11,7 +11,14 @@ from collections.abc import Sequence
 
 from pico_gz.errors import PortClashError, SimulatorConnectionError
 from pico_gz.port_owner import owner_of
-from pico_gz.transports.base import RECEIVE_BYTES, SOON_S, Address, DatagramTransport, Poller
+from pico_gz.transports.base import (
+    RECEIVE_BYTES,
+    SOON_S,
+    Address,
+    DatagramTransport,
+    Poller,
+    SenderCheck,
+)
 from pico_gz.units import US_PER_S
 
 # A fleet's burst must fit while this process is not scheduled.
@@ -28,7 +35,14 @@ class UdpTransport:
     a later call: that is no reason to give up, the simulator may start any time.
     """
 
-    def __init__(self, host: str, port: int, *, peer: Address | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        peer: Address | None = None,
+        hears: SenderCheck | None = None,
+    ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SOON)
@@ -42,6 +56,7 @@ class UdpTransport:
             raise
         self._address: Address = self._socket.getsockname()[:2]
         self._peer = peer
+        self._hears = hears
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.refused = 0
@@ -117,7 +132,8 @@ class UdpTransport:
             try:
                 if self._peer is not None:
                     return self._socket.recv(RECEIVE_BYTES, flags), self._peer
-                return self._socket.recvfrom(RECEIVE_BYTES, flags)
+                item: tuple[bytes, Address] = self._socket.recvfrom(RECEIVE_BYTES, flags)
+                return item if self._hears is None or self._hears(item[1]) else None
             except BlockingIOError:
                 return None
             except ConnectionRefusedError:
@@ -177,9 +193,16 @@ def _descriptor(transport: DatagramTransport) -> int:
 class UdpNetwork:
     """The real network."""
 
-    def bind(self, host: str, port: int, *, peer: Address | None = None) -> UdpTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard."""
-        return UdpTransport(host, port, peer=peer)
+    def bind(
+        self,
+        host: str,
+        port: int,
+        *,
+        peer: Address | None = None,
+        hears: SenderCheck | None = None,
+    ) -> UdpTransport:
+        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``hears``."""
+        return UdpTransport(host, port, peer=peer, hears=hears)
 
     def poller(self) -> Poller:
         """A new poller."""

@@ -52,7 +52,7 @@ class SensorInbox(Stateful):
         self.gps: GpsData | None = None
         self.compass: CompassData | None = None
         self.barometer: BarometerData | None = None
-        self.rangefinders: tuple[RangefinderData, ...] | None = None
+        self.rangefinders: tuple[RangefinderData | None, ...] | None = None
         self.attitude_quat: Quaternion | None = None
         self.encoders: EncoderData | None = None
         self.battery: BatteryData | None = None
@@ -91,7 +91,7 @@ class SensorInbox(Stateful):
         self.compass = msgspec.convert(state["compass"], CompassData | None)
         self.barometer = msgspec.convert(state["barometer"], BarometerData | None)
         self.rangefinders = msgspec.convert(
-            state["rangefinders"], tuple[RangefinderData, ...] | None
+            state["rangefinders"], tuple[RangefinderData | None, ...] | None
         )
         self.attitude_quat = msgspec.convert(state["attitude_quat"], Quaternion | None)
         self.encoders = msgspec.convert(state["encoders"], EncoderData | None)

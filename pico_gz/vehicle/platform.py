@@ -127,8 +127,8 @@ class SitlPlatform(Board):
         sample, self._inbox.barometer = self._inbox.barometer, None
         return sample
 
-    def read_rangefinders(self) -> tuple[RangefinderData, ...] | None:
-        """Take the new distances, one per fitted sensor, ``None`` when there are none."""
+    def read_rangefinders(self) -> tuple[RangefinderData | None, ...] | None:
+        """Take the new distances, one per fitted sensor; ``None`` is one, or all, without."""
         sample, self._inbox.rangefinders = self._inbox.rangefinders, None
         return sample
 

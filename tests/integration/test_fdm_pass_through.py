@@ -4,16 +4,19 @@ Autopilot twin <-> FDM server <-> bridge <-> GazeboAdapter <-> plugin twin, in v
 beside a vehicle on the Lightweight simulator that has no autopilot at all.
 """
 
+import msgspec
 import pytest
 
 from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
+from pico_gz.codecs.ardupilot_state import WindvaneRecord, decode_state, encode_state
 from pico_gz.fdm.server import FdmServer
 from pico_gz.fdm.vehicle import ExternalVehicle, ImuSource
 from pico_gz.messages import VehicleConfig
 from pico_gz.testing.autopilot_twin import AutopilotTwin
+from pico_gz.testing.plugin_link import StateExtras
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.transports.memory import MemoryNetwork
 
@@ -25,11 +28,17 @@ def forward(_: float, __: object) -> tuple[int, ...]:
     return (1800, 0, 1800) + (0,) * 13
 
 
+Parts = tuple[SitlBridge, AutopilotTwin, PluginTwin, MemoryNetwork, FdmServer]
+
+
 @pytest.fixture
-def parts() -> tuple[SitlBridge, AutopilotTwin, PluginTwin, MemoryNetwork, FdmServer]:
-    net = MemoryNetwork()
+def parts() -> Parts:
+    return make_parts(MemoryNetwork(), StateExtras())
+
+
+def make_parts(net: MemoryNetwork, extras: StateExtras) -> Parts:
     # Decision of the port plan: the plugin moves to 19002, the server keeps 9002.
-    world = PluginTwin([19002], step_us=2000, network=net)
+    world = PluginTwin([19002], step_us=2000, network=net, extras=extras)
     world._vehicles[0].socket.on_arrival = world.try_step  # type: ignore[attr-defined]
     imu = ImuSource.SENSOR
     server = FdmServer([ExternalVehicle(vehicle_id=1, fdm_port=9002, imu=imu)], network=net)
@@ -44,15 +53,18 @@ def parts() -> tuple[SitlBridge, AutopilotTwin, PluginTwin, MemoryNetwork, FdmSe
     return bridge, pilot, world, net, server
 
 
-def test_the_autopilot_drives_the_rover_in_gazebo(
-    parts: tuple[SitlBridge, AutopilotTwin, PluginTwin, MemoryNetwork, FdmServer],
-) -> None:
-    bridge, pilot, world, net, server = parts
+def run(parts: Parts, steps: int) -> None:
+    bridge, pilot, _, net, _ = parts
     bridge.step(2)
     pilot.send(net.now_s())
     while net.advance_to(net.now_s() + 0.01):
         pass
-    bridge.step(200)
+    bridge.step(steps)
+
+
+def test_the_autopilot_drives_the_rover_in_gazebo(parts: Parts) -> None:
+    bridge, pilot, world, _, server = parts
+    run(parts, 200)
     # The first packet is a connection; from then on one record per step.
     assert pilot.core.accepted == pytest.approx(200, abs=2)
     assert pilot.core.physics_resets == 0
@@ -68,3 +80,29 @@ def test_the_autopilot_drives_the_rover_in_gazebo(
     assert bridge.view.truth[2].east_m == pytest.approx(0.0, abs=0.01)
     assert bridge.stats.lost_steps <= 2
     server.close()
+
+
+def test_a_windvane_in_gazebo_is_one_at_the_autopilot() -> None:
+    parts = make_parts(MemoryNetwork(), StateExtras(windvane=WindvaneRecord(0.5, 3.2)))
+    run(parts, 200)
+    values = parts[1].core.parser.state.values
+    assert values["windvane.direction"] == pytest.approx(0.5, abs=1e-6)
+    assert values["windvane.speed"] == pytest.approx(3.2, abs=1e-6)
+    parts[4].close()
+
+
+def test_each_distance_keeps_its_number() -> None:
+    def second_only(
+        sender: tuple[str, int], _: tuple[str, int], data: bytes, __: float
+    ) -> list[tuple[float, bytes]]:
+        if sender[1] != 19002:
+            return [(0.0, data)]
+        record = msgspec.structs.replace(decode_state(data), rng_1=-1.0, rng_2=7.5)
+        return [(0.0, encode_state(record))]
+
+    parts = make_parts(MemoryNetwork(disturb=second_only), StateExtras())
+    run(parts, 20)
+    values = parts[1].core.parser.state.values
+    assert values["rng_2"] == pytest.approx(7.5)
+    assert "rng_1" not in values
+    parts[4].close()

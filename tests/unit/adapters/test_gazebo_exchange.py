@@ -170,5 +170,6 @@ def test_pico_json_exchange() -> None:
     assert x.feed(pico(7_000), 0.0) is Verdict.NEW
     assert x.clock.time_us == 2000
     assert decode_actuators(x.start(0.0)).timestamp == 7_000
-    assert x.feed(pico(9_000, vehicle_id=5), 0.0) is Verdict.BROKEN
+    assert x.feed(pico(9_000, vehicle_id=5), 0.0) is Verdict.FOREIGN
+    assert (x.stats.foreign, x.stats.broken) == (1, 0)
     assert x.waiting

@@ -16,8 +16,10 @@ from pico_gz.codecs.ardupilot_state import (
     StateRecord,
     WindvaneRecord,
     decode_state,
+    encode_plain_state,
     encode_state,
     quaternion_from_euler,
+    read_state,
 )
 from pico_gz.errors import DecodeError, EncodeError
 
@@ -202,9 +204,20 @@ def test_euler_angles(euler: tuple[float, ...], quat: tuple[float, ...]) -> None
     assert quaternion_from_euler(*euler) == pytest.approx(quat, abs=1e-15)
 
 
-def test_rangefinders_end_at_the_first_hole() -> None:
+def test_each_rangefinder_alone_may_be_missing() -> None:
     assert FULL.rangefinders_m() == (1.25, 3.5)
-    assert msgspec.structs.replace(FULL, rng_1=None).rangefinders_m() == ()
+    assert msgspec.structs.replace(FULL, rng_1=None).rangefinders_m() == (None, 3.5)
+    assert msgspec.structs.replace(FULL, rng_1=-1.0).rangefinders_m() == (None, 3.5)
+    assert msgspec.structs.replace(FULL, rng_2=-1.0).rangefinders_m() == (1.25,)
+    assert msgspec.structs.replace(FULL, rng_1=-1.0, rng_2=None).rangefinders_m() == ()
+
+
+def test_a_reader_is_told_of_optional_keys() -> None:
+    assert read_state(encode_state(FULL))[1]
+    plain = encode_plain_state(
+        1.0, FULL.imu, FULL.position_ned_m, (1.0, 0.0, 0.0, 0.0), FULL.velocity_ned_mps
+    )
+    assert not read_state(plain)[1]
 
 
 finite = st.floats(-1e5, 1e5)

@@ -107,3 +107,16 @@ def test_waiting_for_one_endpoint_ends_with_its_datagram() -> None:
     assert b.receive_soon() == (b"x", a.address)
     assert b.receive_soon() is None
     assert net.now_s() == pytest.approx(0.5 + SOON_S)
+
+
+def test_a_sender_that_is_not_heard_is_dropped() -> None:
+    net = MemoryNetwork()
+    asked: list[Address] = []
+    friend, stranger = net.bind(HOST, 1), net.bind(HOST, 3)
+    b = net.bind(HOST, 2, hears=lambda sender: asked.append(sender) or sender[1] == 1)  # type: ignore[func-returns-value]
+    stranger.send_to(b"no", b.address)
+    friend.send_to(b"yes", b.address)
+    assert b.wait(1.0)
+    assert b.receive_soon() is None
+    assert b.receive_soon() == (b"yes", friend.address)
+    assert asked == [stranger.address, friend.address]
