@@ -17,7 +17,13 @@ from pico_gz.cli.table import print_table
 from pico_gz.comparison.drive import drive_open_loop
 from pico_gz.comparison.open_loop import PHASES
 from pico_gz.comparison.plot import draw_comparison, require_plots
-from pico_gz.comparison.tracks import Difference, Track, differences, phase_results
+from pico_gz.comparison.tracks import (
+    Difference,
+    Track,
+    differences,
+    farthest_apart,
+    phase_results,
+)
 from pico_gz.config import FleetConfig, FleetOverrides
 from pico_gz.session.adapters import choose_adapters
 
@@ -95,10 +101,10 @@ def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tra
             ],
         )
         print()
-    vehicle_id, worst = _worst(fleet, tracks)
+    (id_m, by_m), (id_deg, by_deg) = farthest_apart(tracks)
     print(
-        f"Farthest apart: {worst.position_m:.3f} m and {worst.heading_deg:.1f} deg "
-        f"(rover {vehicle_id}, after {worst.time_s:.1f} s)"
+        f"Farthest apart: {by_m.position_m:.3f} m (rover {id_m}, after {by_m.time_s:.1f} s)"
+        f" and {by_deg.heading_deg:.1f} deg (rover {id_deg}, after {by_deg.time_s:.1f} s)"
     )
 
 
@@ -106,22 +112,18 @@ def _every_two_seconds(apart: list[Difference]) -> list[Difference]:
     return [d for d in apart if abs(d.time_s / 2.0 - round(d.time_s / 2.0)) < 1e-6]
 
 
-def _worst(fleet: FleetConfig, tracks: tuple[Tracks, Tracks]) -> tuple[int, Difference]:
-    everything = [
-        (plan.id, difference)
-        for plan in fleet.vehicles
-        for difference in differences(tracks[0][plan.id], tracks[1][plan.id])
-    ]
-    return max(everything, key=lambda entry: entry[1].position_m)
+def _named(entry: tuple[int, Difference]) -> dict[str, Any]:
+    return {"vehicle_id": entry[0], **msgspec.to_builtins(entry[1])}
 
 
 def _as_dict(
     fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]
 ) -> dict[str, Any]:
-    vehicle_id, worst = _worst(fleet, tracks)
+    position, heading = farthest_apart(tracks)
     return {
         "adapters": list(names),
-        "worst": {"vehicle_id": vehicle_id, **msgspec.to_builtins(worst)},
+        "worst": _named(position),
+        "worst_heading": _named(heading),
         "vehicles": {
             str(plan.id): {
                 "phases": msgspec.to_builtins(

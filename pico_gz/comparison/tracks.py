@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -55,6 +55,21 @@ def differences(first: Track, second: Track) -> list[Difference]:
         )
         for a, b in zip(first, second, strict=False)
     ]
+
+
+def farthest_apart(
+    tracks: tuple[Mapping[int, Track], Mapping[int, Track]],
+) -> tuple[tuple[int, Difference], tuple[int, Difference]]:
+    """The vehicle and time of the largest difference in position, and those in heading."""
+    everything = [
+        (vehicle_id, difference)
+        for vehicle_id, first in tracks[0].items()
+        for difference in differences(first, tracks[1][vehicle_id])
+    ]
+    return (
+        max(everything, key=lambda entry: entry[1].position_m),
+        max(everything, key=lambda entry: abs(entry[1].heading_deg)),
+    )
 
 
 def phase_results(first: Track, second: Track, phases: Sequence[Phase]) -> list[PhaseResult]:

@@ -14,6 +14,7 @@ def test_the_same_simulator_twice_is_nowhere_apart(capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["adapters"] == ["lightweight", "lightweight"]
     assert told["worst"]["position_m"] == 0.0
+    assert told["worst_heading"]["heading_deg"] == 0.0
     phases = told["vehicles"]["1"]["phases"]
     assert [phase["name"] for phase in phases] == [
         "straight", "right arc", "pivot left", "reverse"
@@ -29,7 +30,7 @@ def test_tables_for_people_and_a_picture(capsys, tmp_path):
     assert run_command([*TWICE, "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "position difference m" in out
-    assert "Farthest apart: 0.000 m" in out
+    assert "Farthest apart: 0.000 m (rover 1, after 0.0 s) and 0.0 deg (rover 1, after" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

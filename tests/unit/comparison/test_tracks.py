@@ -5,7 +5,13 @@ import math
 import pytest
 
 from pico_gz.comparison.open_loop import PHASES, Phase, total_s
-from pico_gz.comparison.tracks import Place, differences, phase_results, unwrapped
+from pico_gz.comparison.tracks import (
+    Place,
+    differences,
+    farthest_apart,
+    phase_results,
+    unwrapped,
+)
 
 PHASE_LIST = (
     Phase("stand", 1.0, 0.0, 0.0),
@@ -60,3 +66,13 @@ def test_every_schedule_begins_and_ends_standing(phases):
         assert (phase.first, phase.second) == (0.0, 0.0)
     assert all(abs(p.first) <= 1.0 and abs(p.second) <= 1.0 for p in phases)
     assert 10.0 < total_s(phases) < 30.0
+
+
+def test_the_largest_heading_difference_is_another_one_than_the_largest_distance():
+    standing = (Place(0.0, 0.0, 0.0, 0.0), Place(1.0, 0.0, 0.0, 0.0))
+    turned = (Place(0.0, 0.0, 0.0, -1.0), Place(1.0, 0.5, 0.0, 0.1))
+    driven = (Place(0.0, 0.0, 0.0, 0.0), Place(1.0, 2.0, 0.0, 0.2))
+    position, heading = farthest_apart(({1: standing, 2: standing}, {1: turned, 2: driven}))
+    assert (position[0], position[1].position_m) == (2, 2.0)
+    assert (heading[0], heading[1].time_s) == (1, 0.0)
+    assert heading[1].heading_deg == pytest.approx(-math.degrees(1.0))
