@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from gazebo_support import LEASES, gazebo_fleet, needs_bindings, needs_gazebo
 
-from pico_gz.errors import LaunchError, SimulatorError
+from pico_gz.errors import LaunchError, SimulatorError, SimulatorTimeoutError
 from pico_gz.frames import yaw_from_quat
 from pico_gz.launch import gz_messages as messages
+from pico_gz.launch.gz_control import open_control
 from pico_gz.launch.gz_messages import GzPose, GzScan
 from pico_gz.launch.gz_sensors import lidar_topic
 from pico_gz.messages import Pose, VehicleConfig
@@ -216,6 +217,17 @@ class TestControl:
         control.time_us()  # the clock is published in every iteration
         for number in range(50):
             control.set_poses([GzPose("rover_1", (0.0, 0.01 * number, 0.1))])
+
+    def test_a_wrong_name_is_told_with_the_right_one(self, world):
+        control, server, _ = world
+        environment = {"GZ_PARTITION": server.launch.partition, "GZ_IP": "127.0.0.1"}
+        with open_control("nowhere", environment) as wrong:
+            with pytest.raises(SimulatorTimeoutError) as watched:
+                wrong.time_us(timeout_s=0.5)
+            with pytest.raises(SimulatorTimeoutError) as asked:
+                wrong.remove("rover_1")
+        for caught in (watched, asked):
+            assert f"no world 'nowhere' here. Known: {control.world}." in caught.value.hint
 
     def test_a_server_can_be_told_to_end(self, world):
         control, server, _ = world
