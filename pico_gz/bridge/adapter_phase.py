@@ -23,6 +23,7 @@ class AdapterPhase:
         self.slots: dict[str, AdapterSlot] = {}
         self.waited_for: AdapterSlot | None = None  # who steps on this very thread
         self._raised: set[AdapterSlot] = set()  # in this step
+        self.told: set[AdapterSlot] = set()  # named by the watchdog in this step
 
     def send(
         self, commands: Mapping[int, ActuatorCommands], now_us: int, *, free_running: bool = False
@@ -48,6 +49,8 @@ class AdapterPhase:
         """
         if self._raised:
             self._raised.clear()
+        if self.told:
+            self.told.clear()
         active = []
         for slot in self.slots.values():
             if slot.stalled and not slot.failed:
@@ -169,6 +172,8 @@ class AdapterPhase:
 
     def _tell_waiting(self, slots: list[AdapterSlot], waiting: Waiting, now_us: int) -> None:
         for slot in slots:
+            if slot in self.told:
+                continue
             lasted_ms = waiting.lasted_ms(self._control.now_s())
             self._tell("waiting", f"Waiting for {slot} since {lasted_ms:.0f} ms.", slot, now_us)
 

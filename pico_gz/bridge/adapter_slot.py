@@ -12,7 +12,7 @@ from pico_gz.adapters.base import SimulatorAdapter
 from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP
 from pico_gz.bridge.steppers import InlineStepper, Stepper, ThreadStepper, make_stepper
 from pico_gz.errors import SimulatorTimeoutError
-from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
+from pico_gz.messages import ActuatorCommands, SensorData, VehicleConfig, VehicleTruth
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +74,18 @@ class AdapterSlot:
             self.stepper = ThreadStepper(self.adapter)
             self.stepper.begin(dt_us)
 
+    def add_vehicle(self, config: VehicleConfig) -> None:
+        """Put a vehicle in; one of the same id that is still leaving goes first."""
+        if config.id in self._leaving:
+            self.adapter.remove_vehicle(config.id)
+            self._leaving.discard(config.id)
+        self.adapter.add_vehicle(config)
+
     def remove_vehicle(self, vehicle_id: int) -> None:
         """Take a vehicle out; from an adapter that hangs, as soon as it can be spoken to."""
+        if self.stalled:  # asking it would hold the whole fleet, once per vehicle
+            self._leaving.add(vehicle_id)
+            return
         try:
             self.adapter.remove_vehicle(vehicle_id)
         except SimulatorTimeoutError:

@@ -10,7 +10,7 @@ from pico_gz.adapters.base import SimulatorAdapter
 from pico_gz.bridge import saving
 from pico_gz.bridge.adapter_phase import AdapterPhase
 from pico_gz.bridge.boundary import BoundaryQueue
-from pico_gz.bridge.clock import Lockstep, TimeMode, with_speed
+from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count, with_speed
 from pico_gz.bridge.cycle import StepCycle
 from pico_gz.bridge.events import BridgeEvent, EventLog
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
@@ -226,15 +226,14 @@ class SitlBridge:
 
         While ``run`` is paused this asks for single steps and returns at once.
         """
+        check_step_count(count)
         if self._boundary.is_foreign_thread():
             if not self._loop.is_paused():
                 raise ConfigError("The run is not paused.", hint="Pause it first.")
             self._loop.ask_steps(count)
             return self.view
         self._begin()
-        for left in range(count, 0, -1):
-            self._loop.step_once(more_follow=left > 1)
-            self._boundary.run_queued()
+        self._loop.step_many(count)
         return self.view
 
     def run(
@@ -244,11 +243,12 @@ class SitlBridge:
         until: Callable[[FleetView], bool] | None = None,
     ) -> RunStats:
         """Step until ``duration_us`` of simulation time, ``until(view)``, or ``stop()``."""
+        check_duration(duration_us)
         self._begin()
         end_us = None if duration_us is None else self._cycle.time_us + duration_us
         self._boundary.claim()
         try:
-            with Watchdog(self, self.rules.warn_ms / 1000.0):
+            with self._watchdog():
                 self._loop.run(end_us, until)
         finally:
             self._boundary.release()
@@ -322,18 +322,6 @@ class SitlBridge:
         """Go on in FreeRunning after this step."""
         self._boundary.later(lambda: self._loop.fall_back("A vehicle stalled."))
 
-    @property
-    def step_started_s(self) -> float:
-        """When the step under way began [s]; 0 between steps."""
-        return self._cycle.started_s
-
-    def waited_for(self) -> str:
-        """Who holds the step under way, for the watchdog."""
-        if self._own_pilots.running_id:
-            return f"the autopilot of vehicle {self._own_pilots.running_id}"
-        slot = self._adapters.waited_for
-        return "" if slot is None else str(slot)
-
     # --- changes between steps ----------------------------------------------------------------
 
     def _begin(self) -> None:
@@ -344,6 +332,16 @@ class SitlBridge:
             self._started = True
             for slot in self._adapters.slots.values():
                 self._loop.check_lockstep(slot)
+
+    def _watchdog(self) -> Watchdog:
+        return Watchdog(
+            self._cycle,
+            self._own_pilots,
+            self._adapters,
+            tell=self._tell,
+            clock=self._clock,
+            warn_s=self.rules.warn_ms / 1000.0,
+        )
 
     def _register(self, adapter: SimulatorAdapter, name: str) -> str:
         slot = self._members.register(adapter, name)

@@ -54,6 +54,18 @@ class FreeRunning:
         _check_factor(self.factor)
 
 
+def check_step_count(count: int) -> None:
+    """Refuse a number of steps that cannot be done."""
+    if not isinstance(count, int) or count < 0:
+        raise ConfigError(f"Cannot do {count!r} steps.", hint="Use a whole number, 1 or more.")
+
+
+def check_duration(duration_us: int | None) -> None:
+    """Refuse a length of a run that never ends; ``None`` is meant not to."""
+    if duration_us is not None and not 0 <= duration_us < float("inf"):
+        raise ConfigError(f"Cannot run for {duration_us} us.", hint="None is without end.")
+
+
 TimeMode = Lockstep | Scaled | FreeRunning
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -39,6 +40,7 @@ class EventLog:
     def __init__(self) -> None:
         self.recent: deque[BridgeEvent] = deque(maxlen=_KEPT_EVENTS)
         self.counts: Counter[str] = Counter()
+        self._counting = threading.Lock()  # watchdog and free-running adapters tell as well
         self._listeners: list[Callable[[BridgeEvent], None]] = []
 
     def listen(self, listener: Callable[[BridgeEvent], None]) -> None:
@@ -47,8 +49,9 @@ class EventLog:
 
     def add(self, event: BridgeEvent) -> None:
         """Keep, count, log and tell."""
-        self.recent.append(event)
-        self.counts[event.kind] += 1
+        with self._counting:
+            self.recent.append(event)
+            self.counts[event.kind] += 1
         log.log(_LEVELS.get(event.severity, logging.WARNING), "%s", event.text)
         for listener in self._listeners:
             try:

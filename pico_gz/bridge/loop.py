@@ -58,6 +58,7 @@ class RunLoop:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._steps_asked = 0
+        self._counted_s = 0.0  # wall time is accounted for up to here
 
     # --- from any thread --------------------------------------------------------------------
 
@@ -115,20 +116,28 @@ class RunLoop:
             # Not at the start: a stop that came before the first step must count.
             self._stop.clear()
             self._free.stop()
+        if not self._pause.is_set():
+            self._count_wall_time()
         self._enter(BridgeState.STOPPED)
+
+    def step_many(self, count: int) -> None:
+        """Do so many steps now, whatever the pace."""
+        self._counted_s = self._clock()
+        for left in range(count, 0, -1):
+            self.step_once(more_follow=left > 1)
+            self._boundary.run_queued()
 
     def step_once(self, *, move_adapters: bool | None = None, more_follow: bool = False) -> None:
         """Do one step now, whatever the pace; ``more_follow`` lets external pilots go ahead."""
-        cycle, mode = self._cycle, self.mode
-        started_s = self._clock()
-        cycle.run(
+        mode = self.mode
+        self._cycle.run(
             mode.step_size_us,
             self.state,
             lockstep=not isinstance(mode, FreeRunning),
             move_adapters=not self._free if move_adapters is None else move_adapters,
             flat_out=more_follow and isinstance(mode, Lockstep),
         )
-        cycle.stats.wall_s += self._clock() - started_s
+        self._count_wall_time()
         if self._free:
             self._free.look(self._warn_s)
             self._adapters.require_any()
@@ -144,6 +153,7 @@ class RunLoop:
 
     def _start(self) -> None:
         self._pacer.restart()
+        self._counted_s = self._clock()
         self.state = BridgeState.RUNNING
         self.start_free_running()
 
@@ -178,10 +188,19 @@ class RunLoop:
         self.while_idle(self._cycle.time_us)
         self._wake.wait(IDLE_PERIOD_S)
         self._wake.clear()
+        self._counted_s = self._clock()  # a pause counts for nothing
+
+    def _count_wall_time(self) -> None:
+        """All that passes between two steps belongs to a run, but for pauses."""
+        now_s = self._clock()
+        self._cycle.stats.wall_s += now_s - self._counted_s
+        self._counted_s = now_s
 
     def _enter(self, state: BridgeState) -> None:
         if self.state is state:
             return
+        if state is BridgeState.PAUSED:
+            self._count_wall_time()
         self.state = state
         self._cycle.publish_state(state)
         if state is BridgeState.RUNNING:
@@ -191,13 +210,11 @@ class RunLoop:
         """Wait for the next step's turn; False when there is something else to look at first."""
         if isinstance(self.mode, Lockstep):
             return True
-        now_s = self._clock()
-        delay_s = self._pacer.delay_s(self.mode, self._cycle.time_us, now_s)
+        delay_s = self._pacer.delay_s(self.mode, self._cycle.time_us, self._clock())
         if delay_s <= 0.0:
             return True
         woken = self._wake.wait(min(delay_s, IDLE_PERIOD_S))
         self._wake.clear()
-        self._cycle.stats.wall_s += self._clock() - now_s
         if not woken and delay_s <= IDLE_PERIOD_S:
             return True
         self.while_idle(self._cycle.time_us)

@@ -39,6 +39,12 @@ class Membership:
                 f"An adapter named {name!r} is registered already.",
                 hint="Give this one another name: register_adapter(adapter, name='...').",
             )
+        known = [n for n, slot in self._adapters.slots.items() if slot.adapter is adapter]
+        if known:
+            raise ConfigError(
+                f"This adapter is registered already, as {known[0]!r}.",
+                hint="It would step twice: make a second one of its type.",
+            )
         adapter.name = name
         slot = AdapterSlot(name, adapter)
         self._adapters.slots = {**self._adapters.slots, name: slot}
@@ -107,7 +113,7 @@ class Membership:
         slot = self.slot(name)
         if vehicle.adapter == name:
             return
-        slot.adapter.add_vehicle(vehicle.config)
+        slot.add_vehicle(vehicle.config)
         if vehicle.adapter:
             self.slot(vehicle.adapter).remove_vehicle(vehicle.id)
         vehicle.adapter = name

@@ -31,7 +31,13 @@ class StallRules:
     policy: StallPolicy = StallPolicy.NEUTRAL
 
     def __post_init__(self) -> None:
-        if self.warn_ms <= 0 or self.timeout_ms < self.warn_ms:
+        try:
+            object.__setattr__(self, "policy", StallPolicy(self.policy))
+        except ValueError:
+            raise ConfigError(
+                f"Unknown stall policy {self.policy!r}.", hint="One of: " + ", ".join(StallPolicy)
+            ) from None
+        if not 0 < self.warn_ms <= self.timeout_ms:
             raise ConfigError(
                 f"Stall times {self.warn_ms}/{self.timeout_ms} ms do not fit.",
                 hint="0 < stall_warn_ms <= stall_timeout_ms",

@@ -1,10 +1,13 @@
 """A running bridge, commanded from other threads."""
 
+import itertools
 import threading
+import time
 
 import pytest
 
 from pico_gz import (
+    AutopilotStatus,
     BridgeState,
     FreeRunning,
     Lockstep,
@@ -232,6 +235,88 @@ def test_the_vehicles_of_a_hanging_adapter_are_dropped_and_their_ids_are_free():
         assert run.bridge.view.sensors[2].timestamp_us == run.bridge.view.time_us
         run.hanging.hang.clear()
         run.wait_for(lambda: run.hanging.vehicle_ids() == ())
+
+
+@pytest.mark.alone
+def test_many_dropped_vehicles_hold_the_fleet_no_longer_than_one():
+    with Running(Scaled(5.0), stall=StallRules(policy=StallPolicy.DROP, **QUICK_STALL)) as run:
+        bridge, hanging = run.bridge, ScriptedAdapter(name="hanging", bounded=False)
+        bridge.register_adapter(hanging)
+        for vehicle_id in range(2, 7):
+            bridge.spawn_vehicle(VehicleConfig(id=vehicle_id, adapter="hanging"))
+        run.wait_for(lambda: len(bridge.view.sensors) == 6)
+        steps_s: list[float] = []
+        bridge.after_step.add(lambda view: steps_s.append(time.monotonic()))
+        hanging.hang.set()
+        run.wait_for(lambda: bridge.list_vehicles() == [1] and len(steps_s) > 20)
+        gaps_s = [later - earlier for earlier, later in itertools.pairwise(steps_s[:])]
+        # It was waited for once, 0.1 s; each vehicle would have cost another second.
+        assert max(gaps_s) < 1.0
+        hanging.hang.clear()
+        run.wait_for(lambda: hanging.vehicle_ids() == ())
+
+
+class Thinking:
+    """An autopilot whose tick takes until it is let go."""
+
+    period_us = 10_000
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def start(self, platform) -> None: ...
+
+    def tick(self, now_us) -> None:
+        self.go_on.wait(WAIT_S)
+
+    def status(self):
+        return AutopilotStatus()
+
+    def save_state(self):
+        return {}
+
+    def load_state(self, state) -> None: ...
+
+
+def test_an_autopilot_that_does_not_return_is_named_by_an_event():
+    pilot, named = Thinking(), []
+    with Running(Lockstep(), stall=StallRules(**QUICK_STALL)) as run:
+
+        def note(event) -> None:
+            named.append(event)
+            pilot.go_on.set()
+
+        run.bridge.events.listen(note)
+        run.bridge.spawn_vehicle(VehicleConfig(id=7), pilot)
+        run.wait_for(lambda: named)
+        assert (named[0].kind, named[0].vehicle_id) == ("waiting", 7)
+        assert "the autopilot of vehicle 7" in named[0].text
+        assert run.bridge.events.counts["waiting"] == 1
+
+
+class SlowOnce(ScriptedAdapter):
+    """Promises to return, does so late once, and then with its own time-out."""
+
+    slow = False
+
+    def _step(self, dt_us):
+        if self.slow:
+            self.slow = False
+            self.noticed.wait(WAIT_S)
+            self.stall_next = 1
+        return super()._step(dt_us)
+
+
+def test_an_adapter_that_returns_late_is_named_once():
+    adapter = SlowOnce()
+    adapter.noticed = threading.Event()
+    with Running(Lockstep(), adapter=adapter, stall=StallRules(**QUICK_STALL)) as run:
+        run.bridge.events.listen(lambda event: adapter.noticed.set())
+        adapter.slow = True
+        run.wait_for(lambda: adapter.noticed.is_set() and not adapter.stall_next)
+        before = run.bridge.stats.steps
+        run.wait_for(lambda: run.bridge.stats.steps > before + 5)
+        assert [event.adapter for event in run.bridge.events.recent] == ["scripted"]
 
 
 class Unreachable(ScriptedAdapter):
