@@ -224,7 +224,6 @@ _SIMULATION: tuple[Row, ...] = (
     ("SIM_MAG_RND", _F, 0, 1000, 0),
     ("SIM_MAG_DELAY", _I16, 0, 1000, 0),
     *((f"SIM_MAG_MOT_{axis}", _F, -1000, 1000, 0) for axis in "XYZ"),
-    *((f"SIM_MAG_ALY_{axis}", _F, -1000, 1000, 0) for axis in "XYZ"),
     ("SIM_ACCEL1_FAIL", _F, -1000, 1000, 0),
     *((f"SIM_ACC1_BIAS_{axis}", _F, -100, 100, 0) for axis in "XYZ"),
     ("SIM_ACC1_RND", _F, 0, 100, 0),
@@ -241,16 +240,6 @@ _SIMULATION: tuple[Row, ...] = (
     ("SIM_RC_FAIL", _I8, 0, 2, 0),
     ("SIM_BATT_VOLTAGE", _F, 0, 120, 0),
     ("SIM_BATT_CAP_AH", _F, 0, 1000, 0),
-    ("SIM_ENGINE_FAIL", _I8, 0, 127, 0),
-    ("SIM_ENGINE_MUL", _F, 0, 1, 1),
-    ("SIM_UART_LOSS", _F, 0, 100, 0),
-    ("SIM_TIME_JITTER", _I32, 0, 1000000, 0),
-    ("SIM_LOOP_DELAY", _I32, 0, 1000000, 0),
-    *((f"SIM_SHOVE_{axis}", _F, -100, 100, 0) for axis in "XYZ"),
-    ("SIM_SHOVE_TIME", _I16, 0, 32767, 0),
-    *((f"SIM_TWIST_{axis}", _F, -100, 100, 0) for axis in "XYZ"),
-    ("SIM_TWIST_TIME", _I16, 0, 32767, 0),
-    *((f"SIM_VIB_FREQ_{axis}", _F, 0, 1000, 0) for axis in "XYZ"),
 )
 
 _GROUPS = (

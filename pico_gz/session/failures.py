@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RC_UNIT = "rc"
 LINK_UNIT = "mavlink"
 _HEALTHY = "ok"
-_RC_KINDS = (_HEALTHY, "off")
+_RC_KINDS = (_HEALTHY, "off", "wrong")
 _IMU_UNITS = frozenset({"imu", "gyro", "accel"})
 
 
@@ -89,8 +89,9 @@ class FailureSwitch:
         if self._rc is None:
             raise ConfigError("No vehicle has radio control in this run.", hint="--rc udp")
         if kind not in _RC_KINDS:
-            raise ConfigError(f"Radio control cannot be {kind!r}.", hint="Use off or ok.")
+            raise ConfigError(f"Radio control cannot be {kind!r}.", hint="Use off, wrong or ok.")
         self._rc.set_lost(vehicle_id, kind == "off")
+        self._rc.set_fallen_back(vehicle_id, kind == "wrong")
 
 
 def _sensor_fields(unit: str) -> list[str]:

@@ -14,6 +14,8 @@ from pico_gz.vehicle.rc import RcSource, check_rc_spec, open_rc_source
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")
+# All neutral but the throttle, which is lower than any stick can be.
+_FALLBACK_US = (1500, 1500, 950, 1500, 1500, 1500, 1500, 1500)
 
 
 class RcReceiver(Protocol):
@@ -34,17 +36,25 @@ class RcFeeder:
         self._links = list(links)
         self._radios = [radio for radio, _ in links if isinstance(radio, ExternalRadio)]
         self._lost: set[int] = set()
+        self._fallen_back: set[int] = set()
 
     def set_lost(self, vehicle_id: int, lost: bool) -> None:
         """Take a vehicle's radio link away, or give it back: loss is no updates."""
         (self._lost.add if lost else self._lost.discard)(vehicle_id)
 
+    def set_fallen_back(self, vehicle_id: int, fallen_back: bool) -> None:
+        """Let a receiver say its failsafe values, as many do without a transmitter."""
+        (self._fallen_back.add if fallen_back else self._fallen_back.discard)(vehicle_id)
+
     def __call__(self, now_us: int) -> None:
         """Hand new frames to the receivers."""
         for receiver, source in self._links:
             channels_us = source.poll(now_us)
-            if channels_us is not None and receiver.vehicle_id not in self._lost:
-                receiver.inject_rc(channels_us, now_us)
+            if channels_us is None or receiver.vehicle_id in self._lost:
+                continue
+            if receiver.vehicle_id in self._fallen_back:
+                channels_us = _FALLBACK_US
+            receiver.inject_rc(channels_us, now_us)
         for radio in self._radios:
             radio.check(now_us)
 
@@ -52,12 +62,14 @@ class RcFeeder:
         """What every source and the lost links stand at, as plain values."""
         return {
             "lost": sorted(self._lost),
+            "fallen_back": sorted(self._fallen_back),
             "sources": [source.save_state() for _, source in self._links],
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from what ``save_state`` gave."""
         self._lost = set(state["lost"])
+        self._fallen_back = set(state["fallen_back"])
         for (_, source), saved in zip(self._links, state["sources"], strict=True):
             source.load_state(saved)
 

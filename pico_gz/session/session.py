@@ -147,7 +147,7 @@ class Session:
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
         if commanded:
-            bridge.before_step.add(SimParameters(bridge, commanded))
+            bridge.before_step.add(SimParameters(bridge, commanded, fail))
         if commanded and self.options.mavlink:
             self._open_mavlink(opened, commanded, fail)
         commands = control_commands(bridge, fail)

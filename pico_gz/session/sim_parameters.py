@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from pico_gz.bridge.bridge import SitlBridge
@@ -13,6 +13,8 @@ from pico_gz.state import Stateful
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY_US = 100_000
+_RC_FAIL = "SIM_RC_FAIL"
+_RC_KINDS = ("ok", "off", "wrong")  # by its number
 
 
 class HasSimParameters(Protocol):
@@ -27,8 +29,14 @@ class SimParameters(Stateful):
 
     _state_fields = ("_next_look_us",)
 
-    def __init__(self, bridge: SitlBridge, vehicles: Mapping[int, HasSimParameters]) -> None:
+    def __init__(
+        self,
+        bridge: SitlBridge,
+        vehicles: Mapping[int, HasSimParameters],
+        fail: Callable[[int, str, str], None],
+    ) -> None:
         self._bridge = bridge
+        self._fail = fail
         self._vehicles = dict(vehicles)
         self._next_look_us = 0
 
@@ -43,6 +51,9 @@ class SimParameters(Stateful):
 
     def _set(self, vehicle_id: int, name: str, value: float) -> None:
         try:
-            self._bridge.set_environment(vehicle_id, name, value)
+            if name == _RC_FAIL:
+                self._fail(vehicle_id, "rc", _RC_KINDS[int(value)])
+            else:
+                self._bridge.set_environment(vehicle_id, name, value)
         except PicoGzError as exc:
             log.warning("Vehicle %d: %s = %g has no effect: %s", vehicle_id, name, value, exc)

@@ -84,7 +84,7 @@ class SensorSuite:
         # Battery voltage over rated voltage, which the motors' speed follows.
         self.battery_ratio: Column = column(ops, [1.0] * len(vehicles))
         self._failures = [VehicleFailures(seed, vehicle_id) for vehicle_id in self._ids]
-        self._parameters = [SampleParameters() for _ in self._ids]
+        self._parameters = [SampleParameters(seed, vehicle_id) for vehicle_id in self._ids]
         self._disturbed: tuple[int, ...] = ()
         self._alone = len(self._ids) == 1
         self._last_us = -1

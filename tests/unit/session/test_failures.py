@@ -7,6 +7,7 @@ from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.fdm.server import SENT_FIELDS
 from pico_gz.session.failures import FailureSwitch
 from pico_gz.session.rc import RcFeeder
+from pico_gz.session.sim_parameters import SimParameters
 from pico_gz.testing import ScriptedAdapter
 
 
@@ -65,6 +66,28 @@ def test_a_lost_radio_gives_no_updates_until_it_is_mended(bridge):
     fail(1, "rc", "ok")
     feeder(30)
     assert platform.rc_read().timestamp_us == 30
+
+
+def test_a_receiver_without_transmitter_may_say_its_failsafe_values(bridge):
+    feeder = make_feeder(bridge)
+    fail, platform = FailureSwitch(bridge, feeder), bridge.get_vehicle(1).platform
+    fail(1, "rc", "wrong")
+    feeder(10)
+    assert platform.rc_read().channels_us[:4] == (1500, 1500, 950, 1500)
+    fail(1, "rc", "ok")
+    feeder(20)
+    assert platform.rc_read().channels_us[:2] == (1500, 1500)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(0, "ok"), (1, "off"), (2, "wrong")])
+def test_sim_rc_fail_is_the_same_switch(bridge, value, kind):
+    class Vehicle:
+        def drain_sim_changes(self):
+            return {"SIM_RC_FAIL": float(value)}
+
+    asked = []
+    SimParameters(bridge, {1: Vehicle()}, lambda *words: asked.append(words))(0)
+    assert asked == [(1, "rc", kind)]
 
 
 def test_a_lost_radio_stays_lost_in_a_snapshot(bridge):
