@@ -14,8 +14,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ardurover_rig import FIRST_ID, HOME, STEP_US, ArduRoverRig, ardurover_binary, ground_port
+from ardurover_rig import (
+    FIRST_ID,
+    HOME,
+    MODES,
+    STEP_US,
+    ArduRoverRig,
+    ardurover_binary,
+    ground_port,
+)
 
+from pico_gz.bridge.view import FleetView
 from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
 from pico_gz.fdm.process import AutopilotProcess
 from pico_gz.ports import PortRules
@@ -30,6 +39,9 @@ pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(300)]
 WP_RADIUS_M = {"ardupilot_skid": 2.0, "ardupilot_car": 3.0}
 WARM_UP_STEPS, ROUND_S, ROUNDS = 1000, 0.04, 100
 KIT_SHARE = 0.30
+# A run of ``--speed 10`` must be possible: so fast is the fastest stretch of a mission at least.
+MISSION_FACTOR = 10.0
+STRETCH_US = 100_000
 MakeRig = Callable[..., ArduRoverRig]
 
 
@@ -74,14 +86,50 @@ def drive_mission(rig: ArduRoverRig, side_m: float) -> None:
     assert all(stats.missed == 0 for stats in rig.server.stats().values())
 
 
+class SpeedWatch:
+    """Simulated over wall time of a run, stretch by stretch, while a condition holds.
+
+    Attributes:
+        best: of the fastest stretch; the others were disturbed by what else runs here.
+        stretches: how many were measured.
+    """
+
+    def __init__(self, counts: Callable[[], bool]) -> None:
+        self._counts = counts
+        self._began: tuple[int, float] | None = None
+        self._wall_s = 0.0
+        self.best = 0.0
+        self.stretches = 0
+
+    @property
+    def mean(self) -> float:
+        return self.stretches * STRETCH_US / 1e6 / self._wall_s
+
+    def __call__(self, view: FleetView) -> None:
+        now = view.time_us, time.monotonic()
+        if self._began is None or not self._counts():
+            self._began = now
+            return
+        if now[0] - self._began[0] >= STRETCH_US:
+            lasted_s = now[1] - self._began[1]
+            self.best = max(self.best, (now[0] - self._began[0]) / 1e6 / lasted_s)
+            self._wall_s += lasted_s
+            self.stretches += 1
+            self._began = now
+
+
+@pytest.mark.alone
 @pytest.mark.parametrize(("preset", "side_m"), [("ardupilot_skid", 20.0), ("ardupilot_car", 40.0)])
 def test_mission_and_rtl(preset: str, side_m: float, make_rig: MakeRig) -> None:
     rig = make_rig(preset)
-    started_s = time.monotonic()
+    ground = rig.grounds[FIRST_ID]
+    watch = SpeedWatch(lambda: ground.armed and ground.mode == MODES["AUTO"])
+    rig.bridge.after_step.add(watch)
     drive_mission(rig, side_m)
-    real_time_factor = rig.bridge.sim_time_us() / 1e6 / (time.monotonic() - started_s)
-    assert rig.grounds[FIRST_ID].ekf_flags & 19 == 19
-    assert real_time_factor > 3.0
+    assert ground.ekf_flags & 19 == 19
+    log.info("real-time factor on the mission: %.1f, mean %.1f", watch.best, watch.mean)
+    assert watch.stretches >= 10
+    assert watch.best >= MISSION_FACTOR
 
 
 def test_three_at_once(make_rig: MakeRig) -> None:
