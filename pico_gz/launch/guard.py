@@ -110,10 +110,10 @@ def _living(child: subprocess.Popen[bytes]) -> set[int]:
     # Its own exit code must be read before those of orphans, else it would be lost among them.
     if child.poll() is not None:
         _reap_orphans()
-    return descendants_of(os.getpid())
+    return _descendants_of(os.getpid())
 
 
-def descendants_of(ancestor: int) -> set[int]:
+def _descendants_of(ancestor: int) -> set[int]:
     """Pids of all living children of a process, and of theirs."""
     children: dict[int, list[int]] = {}
     for process in Path("/proc").iterdir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 from pico_gz.launch import guard
 
 GRACE_S = 2.0
+# In the environment of everything that comes of one program.
+MARK = "PICO_GZ_GUARDED"
 # The guard needs this long at most to notice, kill and report, also on a busy machine.
 _GUARD_SLACK_S = 5.0
 _JOIN_S = 1.0
@@ -48,13 +51,14 @@ class GuardedProcess:
         self._grace_s = grace_s
         self._remove_folder = remove_folder
         self._on_line = on_line
+        self._mark = secrets.token_hex(8)
         options = [str(grace_s), str(remove_folder) if remove_folder else ""]
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(guard.__file__)), *options, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=dict(environment),
+            env={**environment, MARK: self._mark},
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, name="guarded-output", daemon=True)
@@ -74,12 +78,12 @@ class GuardedProcess:
         try:
             code = process.wait(self._grace_s + _GUARD_SLACK_S)
         except subprocess.TimeoutExpired:
-            for pid in (process.pid, *guard.descendants_of(process.pid)):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+            process.kill()
             code = process.wait()
-        if self._remove_folder is not None:  # in case the guard was killed
-            shutil.rmtree(self._remove_folder, ignore_errors=True)
+        if code < 0:  # somebody killed the guard, which cannot do its work any more
+            _kill_marked(self._mark)
+            if self._remove_folder is not None:
+                shutil.rmtree(self._remove_folder, ignore_errors=True)
         self._reader.join(_JOIN_S)
         if process.stdout is not None and not self._reader.is_alive():
             process.stdout.close()
@@ -91,3 +95,13 @@ class GuardedProcess:
             return
         for line in stream:
             self._on_line(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def _kill_marked(mark: str) -> None:
+    """End what is left of a program whose family tree is lost."""
+    wanted = f"{MARK}={mark}".encode()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)

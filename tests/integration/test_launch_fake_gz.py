@@ -281,16 +281,20 @@ def test_a_program_that_is_not_there_is_named(launch, tmp_path):
     server.stop()
 
 
-def test_gazebo_ends_when_its_guard_is_killed(launch, starts, tmp_path):
+@pytest.mark.parametrize("how", ["", "window"])
+def test_gazebo_ends_when_its_guard_is_killed(launch, starts, children, monkeypatch, tmp_path, how):
     import dataclasses
 
+    monkeypatch.setenv("FAKE_GZ", how)
     folder = tmp_path / "run"
     folder.mkdir()
     server = GazeboServer(dataclasses.replace(launch, folder=folder), remove_folder=True)
     wait_until(starts)
+    others = children() if how else []
     os.kill(server._process._process.pid, signal.SIGKILL)
     wait_until(lambda: not is_alive(starts()[0]["pid"]))
     server.stop()
+    wait_until(lambda: not any(map(is_alive, others)))
     assert not folder.exists()
 
 
