@@ -211,11 +211,12 @@ def test_all_names_what_it_could_not_get(fake, script):
     assert alone == "pytest -m alone"
 
 
-def test_soak_says_how_long(fake):
-    result, asked = fake("scripts/soak", "--hours", "0.5", "-k", "L2")
+def test_soak_says_how_long_to_people_and_to_the_tests(fake):
+    tell = 'echo "PICO_GZ_SOAK_S=$PICO_GZ_SOAK_S" >> "$LOG"'
+    result, asked = fake("scripts/soak", "--hours", "0.5", "-k", "L2", PYTEST=tell)
     assert result.returncode == 0
     assert "1800 s" in result.stderr
-    assert asked[-1] == "pytest -m slow -n 0 --timeout 0 -k L2"
+    assert asked[-2:] == ["pytest -m slow -n 0 --timeout 0 -k L2", "PICO_GZ_SOAK_S=1800"]
     assert fake("scripts/soak", "--hours", "long")[0].returncode == 2
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 
 import pytest
 from wire_stub import Stub
@@ -20,6 +21,8 @@ from pico_gz.testing.twin_process import TwinProcess
 pytestmark = pytest.mark.alone
 
 log = logging.getLogger(__name__)
+
+Endurance = Callable[[float, float], float]
 
 STRIDE = 2
 PORTS = 600
@@ -121,8 +124,8 @@ def drive_one_step(adapter: GazeboAdapter, step_us: int) -> float:
     ("vehicles", "duration_s"),
     [pytest.param(60, 1.0, id="60_short"), pytest.param(255, 60.0, id="255", marks=LONG)],
 )
-def test_l02_a_large_fleet_at_50_hz(vehicles: int, duration_s: float) -> None:
-    run_fleet(vehicles, 50, duration_s).check(vehicles)
+def test_l02_a_large_fleet_at_50_hz(vehicles: int, duration_s: float, endurance: Endurance) -> None:
+    run_fleet(vehicles, 50, endurance(duration_s, 8 * 3600.0)).check(vehicles)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,10 @@ def test_l02_a_large_fleet_at_50_hz(vehicles: int, duration_s: float) -> None:
         pytest.param(1, 1000, 20.0, id="1x1000", marks=LONG),
     ],
 )
-def test_l03_fewer_vehicles_at_higher_rates(vehicles: int, rate_hz: int, duration_s: float) -> None:
+def test_l03_fewer_vehicles_at_higher_rates(
+    vehicles: int, rate_hz: int, duration_s: float, endurance: Endurance
+) -> None:
+    duration_s = endurance(duration_s, 600.0)
     result = run_fleet(vehicles, rate_hz, duration_s)
     result.check(vehicles)
     assert len(result.latency_s) == int(duration_s * rate_hz)
@@ -144,7 +150,8 @@ def test_l03_fewer_vehicles_at_higher_rates(vehicles: int, rate_hz: int, duratio
 @pytest.mark.parametrize(
     "duration_s", [pytest.param(1.0, id="short"), pytest.param(60.0, id="60s", marks=LONG)]
 )
-def test_l04_four_autopilots_as_fast_as_they_can(duration_s: float) -> None:
+def test_l04_four_autopilots_as_fast_as_they_can(duration_s: float, endurance: Endurance) -> None:
+    duration_s = endurance(duration_s, 300.0)
     server = FdmServer([ExternalVehicle(vehicle_id=i, fdm_port=0) for i in (1, 2, 3, 4)])
     rig = FdmRig(server, step_us=833)
     twins = [AutopilotTwin(("127.0.0.1", server.port(i))) for i in (1, 2, 3, 4)]
