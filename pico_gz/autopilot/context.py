@@ -133,11 +133,15 @@ class RoverContext:
             and abs(self.speed.target_mps) < 1e-6
         )
         if still:
-            self.turn.reset()
-            self.speed.reset()
-            self.outputs.drive(0.0, 0.0, self.dt_s)
+            self.release()
         else:
             self.drive(0.0, 0.0)
+
+    def release(self) -> None:
+        """Bring the motors to zero without a look at the estimate: it may be what failed."""
+        self.turn.reset()
+        self.speed.reset()
+        self.outputs.drive(0.0, 0.0, self.dt_s)
 
     def follow(self, cruise_mps: float) -> bool:
         """Drive along the navigator's leg; true once its end is reached."""

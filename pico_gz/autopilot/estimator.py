@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pico_gz.autopilot.altitude import AltitudeFilter
-from pico_gz.autopilot.angles import atan2, sincos, wrap_pi
+from pico_gz.autopilot.angles import PI, atan2, sincos, wrap_pi
 from pico_gz.autopilot.declination import declination_rad
 from pico_gz.autopilot.heading import HeadingFilter
+from pico_gz.autopilot.imu_watch import ImuWatch
 from pico_gz.autopilot.origin import OriginFinder, usable
 from pico_gz.autopilot.position import PositionFilter
 from pico_gz.autopilot.tilt import TiltFilter
@@ -35,6 +36,14 @@ _PARKED_RADPS = 0.12
 _COURSE_MIN_MPS = 0.35
 _COURSE_MAX_RADPS = 0.35
 _HEADING_KNOWN_VAR = 0.25
+# GPS fixes that may contradict the motors until the heading is taken to be the wrong way
+# round: with a compass that contradicts it too, and without a compass.
+_MOST_AGAINST, _MOST_AGAINST_ALONE = 5, 15
+_DRIVEN_MPS = 0.2
+_CONFIRMED_RAD = 0.35
+# A receiver that moves and yet tells the same place so often is stuck.
+_MOST_REPEATS = 3
+_REPEAT_MIN_MPS = 1e-3
 _WHEEL_GAIN_PER_S = 1.5
 _ENCODER_GAIN = 0.15
 _MILLIGAUSS = 1e-3
@@ -49,20 +58,24 @@ class Estimator(Stateful):
         sin_yaw, cos_yaw: of the heading.
         turn_rate_radps: right positive, without bias.
         gps: the newest GPS sample, good or not; ``gps_us`` the time of the last usable one.
+        gps_repeats: how often the receiver has told the very same fix while moving.
+        against: fixes in a row that move against the motors and the believed heading.
+        imu_watch: whether gyro and accelerometer can be real.
         parked: standing still, as far as it can tell.
     """
 
     __slots__ = (
-        "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "frame", "gps",
-        "gps_seen_us", "gps_us", "heading", "imu_us", "mag_gauss", "moving_us", "origin", "params",
-        "parked", "position", "sin_yaw", "standstill_rad", "standstill_s", "tilt",
-        "turn_rate_radps", "wheels",
+        "against", "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "frame",
+        "gps", "gps_repeats", "gps_seen_us", "gps_us", "heading", "imu_us", "imu_watch",
+        "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
+        "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
     )  # fmt: skip
     _state_fields = tuple(n for n in __slots__ if n not in ("frame", "gps", "params"))
 
     def __init__(self, params: Mapping[str, float]) -> None:
         self.params = params
         self.tilt = TiltFilter()
+        self.imu_watch = ImuWatch()
         self.heading = HeadingFilter()
         self.position = PositionFilter()
         self.altitude = AltitudeFilter()
@@ -74,6 +87,7 @@ class Estimator(Stateful):
         self.turn_rate_radps = 0.0
         self.gps: GpsData | None = None
         self.gps_us = self.gps_seen_us = self.compass_us = self.imu_us = self.baro_us = -1
+        self.gps_repeats = self.against = 0
         self.mag_gauss = (0.0, 0.0, 0.0)
         self.moving_us = 0
         self.parked = True
@@ -147,29 +161,40 @@ class Estimator(Stateful):
         x += params["COMPASS_OFS_X"] * _MILLIGAUSS
         y += params["COMPASS_OFS_Y"] * _MILLIGAUSS
         z += params["COMPASS_OFS_Z"] * _MILLIGAUSS
+        if self.parked:
+            # A heading that stands cannot have gone wrong: then it is the compass.
+            self.heading.refusals = 0
         ahead, right = self.tilt.level_components(x, y, z)
         self.heading.fuse_compass(atan2(-right, ahead) + self.declination_rad)
 
     def _add_gps(self, fix: GpsData, now_us: int) -> None:
+        if fix == self.gps and fix.speed_ms > _REPEAT_MIN_MPS:
+            self.gps_repeats += 1
+        else:
+            self.gps_repeats = 0
         self.gps, self.gps_seen_us = fix, now_us
-        if not usable(fix):
+        if not usable(fix) or self.gps_repeats >= _MOST_REPEATS:
             self.origin.restart()
             return
-        self.gps_us = now_us
         frame = self.frame
         if frame is None:
+            self.gps_us = now_us
             if self.origin.add(fix):
                 self._set_frame()
                 self.position.place(0.0, 0.0, now_us)
             return
         if not self.position.history:
+            self.gps_us = now_us
             return
         north_m, east_m, _down = frame.ned_from_geodetic(
             FLOATS, fix.lat_deg, fix.lon_deg, fix.alt_m
         )
         then = self.position.recall(now_us - int(self.params["GPS_DELAY_MS"]) * 1000)
-        self.altitude.add_gps(fix.alt_m)
         self.position.fuse_fix(now_us, then, north_m, east_m)
+        if not self.position.credible:
+            return
+        self.gps_us = now_us
+        self.altitude.add_gps(fix.alt_m)
         velocity_n, velocity_e, _ = fix.velocity_ned_mps
         along = self.position.fuse_velocity(then, velocity_n, velocity_e)
         if not self.parked:
@@ -184,14 +209,39 @@ class Estimator(Stateful):
         sin_then, cos_then = sincos(yaw)
         # Backwards, the course points where the stern does. A known heading tells which it is,
         # else what was commanded; braking is commanded backwards while still rolling forwards.
+        driven_back = self.wheels.model_mps < 0.0
+        backwards = driven_back
         if self.heading.aligned and self.heading.p_yy < _HEADING_KNOWN_VAR:
             backwards = north_mps * cos_then + east_mps * sin_then < 0.0
-        else:
-            backwards = self.wheels.model_mps < 0.0
         sign = -1.0 if backwards else 1.0
         course = atan2(sign * east_mps, sign * north_mps)
         sigma = 0.1 / FLOATS.sqrt(speed_sq) + 0.05
-        self.heading.fuse_course(wrap_pi(course - yaw), sigma, course)
+        error = wrap_pi(course - yaw)
+        if backwards is not driven_back and abs(self.wheels.model_mps) > _DRIVEN_MPS:
+            if self._is_wrong_way_round():
+                self.heading.reset_to(wrap_pi(self.heading.yaw_rad + error + PI), sigma)
+                self.position.speed_mps = -sign * FLOATS.sqrt(speed_sq)
+                return
+        else:
+            self.against = 0
+            if abs(error) < _CONFIRMED_RAD:
+                self.heading.refusals = 0
+        self.heading.fuse_course(error, sigma, course)
+
+    def _is_wrong_way_round(self) -> bool:
+        """Whether motion against the motors has lasted, and no compass says it is a push."""
+        compass_us = self.compass_us
+        most = _MOST_AGAINST_ALONE
+        if self.params["COMPASS_USE"] and 0 <= self.gps_us - compass_us < _FRESH_US:
+            if self.heading.compass_ratio < 1.0:
+                self.against = 0
+                return False
+            most = _MOST_AGAINST
+        self.against += 1
+        if self.against < most:
+            return False
+        self.against = 0
+        return True
 
     def _set_frame(self) -> None:
         origin = self.origin
@@ -204,9 +254,20 @@ class Estimator(Stateful):
         self.heading.shift(declination - self.declination_rad)
         self.declination_rad = declination
 
+    def watch_imu(self, steering: float) -> None:
+        """Look at the newest IMU sample; a few times a second is enough."""
+        tilt = self.tilt
+        tilt.note_vibration()
+        self.imu_watch.note(tilt.accel_mss, tilt.gyro_rads, self.parked, steering)
+
     # --- trust ----------------------------------------------------------------------------
 
     def imu_healthy(self, now_us: int) -> bool:
+        """Whether accelerometer and gyro deliver, and what they deliver can be real."""
+        watch = self.imu_watch
+        return self.imu_fresh(now_us) and watch.gyro_credible and watch.accel_credible
+
+    def imu_fresh(self, now_us: int) -> bool:
         """Whether accelerometer and gyro deliver."""
         return self.imu_us >= 0 and now_us - self.imu_us <= _IMU_FRESH_US
 

@@ -18,6 +18,8 @@ _COMPASS_VAR = 0.0036
 _ZERO_RATE_VAR = 1.6e-5
 _COMPASS_GATE_RAD = 0.7
 _LONGEST_BIAS_RADPS = 0.3
+# Compass samples refused in a row, 25 a second, until the heading is what must be wrong.
+_MOST_REFUSALS = 250
 
 
 class HeadingFilter(Stateful):
@@ -32,6 +34,8 @@ class HeadingFilter(Stateful):
         offset_rad: heading minus (compass heading + declination).
         aligned: there has been an absolute heading.
         compass_ratio: size of the last compass surprise, 1 = as large as is believed.
+        refusals: compass samples not believed since the heading was last confirmed.
+        resets: how often the heading turned out to be wrong and was set anew.
     """
 
     __slots__ = _state_fields = (
@@ -46,6 +50,8 @@ class HeadingFilter(Stateful):
         "p_yo",
         "p_yy",
         "pending_s",
+        "refusals",
+        "resets",
         "yaw_rad",
     )
 
@@ -56,6 +62,8 @@ class HeadingFilter(Stateful):
         self.aligned = False
         self.compass_ratio = 0.0
         self.pending_s = 0.0
+        self.refusals = 0
+        self.resets = 0
         self.p_yy = PI * PI
         self.p_yb = self.p_yo = self.p_bo = 0.0
         self.p_bb = _BIAS_START_VAR
@@ -79,17 +87,17 @@ class HeadingFilter(Stateful):
         """Take a compass heading with the declination already added."""
         self._grow()
         if not self.aligned:
-            self.yaw_rad = wrap_pi(heading_rad + self.offset_rad)
-            # The heading inherits the unknown compass error.
-            self.p_yy = _COMPASS_VAR + self.p_oo
-            self.p_yo = self.p_oo
-            self.p_yb = self.p_bo = 0.0
-            self.aligned = True
+            self._align_with_compass(heading_rad)
             return
         error = wrap_pi(heading_rad - self.yaw_rad + self.offset_rad)
         self.compass_ratio += 0.2 * (abs(error) / _COMPASS_GATE_RAD - self.compass_ratio)
         if abs(error) > _COMPASS_GATE_RAD and self.p_yy < 0.25:
+            self.refusals += 1
+            if self.refusals > _MOST_REFUSALS:
+                self._align_with_compass(heading_rad)
+                self._note_reset()
             return
+        self.refusals = 0
         self._update(
             error,
             self.p_yy - self.p_yo,
@@ -97,6 +105,28 @@ class HeadingFilter(Stateful):
             self.p_yo - self.p_oo,
             self.p_yy - 2.0 * self.p_yo + self.p_oo + _COMPASS_VAR,
         )
+
+    def _align_with_compass(self, heading_rad: float) -> None:
+        self.yaw_rad = wrap_pi(heading_rad + self.offset_rad)
+        # The heading inherits the unknown compass error.
+        self.p_yy = _COMPASS_VAR + self.p_oo
+        self.p_yo = self.p_oo
+        self.p_yb = self.p_bo = 0.0
+        self.aligned = True
+
+    def reset_to(self, yaw_rad: float, sigma_rad: float) -> None:
+        """Look there, whatever was believed before."""
+        self.yaw_rad = yaw_rad
+        self.p_yy = sigma_rad * sigma_rad
+        self.p_yb = self.p_yo = 0.0
+        self._note_reset()
+
+    def _note_reset(self) -> None:
+        # What led astray was most likely the gyro, so its bias is open again.
+        self.p_bb = max(self.p_bb, _BIAS_START_VAR)
+        self.compass_ratio = 0.0
+        self.refusals = 0
+        self.resets += 1
 
     def fuse_course(self, error_rad: float, sigma_rad: float, course_rad: float) -> None:
         """Take a GPS course: how far it lies right of the heading at that time."""

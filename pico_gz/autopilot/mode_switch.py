@@ -79,8 +79,9 @@ class ModeSwitch:
         """Let the mode in charge drive for one main loop."""
         rover = self._rover
         mode = self.current
-        paused = self.paused and mode.autonomous
-        if paused or (mode.needs_position and not rover.position_valid()):
+        if mode.needs_position and not rover.position_valid():
+            rover.release()
+        elif self.paused and mode.autonomous:
             rover.stop()
         else:
             mode.run(rover)

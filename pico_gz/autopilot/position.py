@@ -35,6 +35,7 @@ class PositionFilter(Stateful):
         speed_mps: along the heading, negative backwards.
         accepted_us: time of the last fix that was believed, -1 for none.
         position_ratio: and ``velocity_ratio``: how surprising the GPS is, 1 = unbelievable.
+        credible: the last fix was believed, or at least agrees with the one before it.
     """
 
     __slots__ = _state_fields = (
@@ -42,12 +43,15 @@ class PositionFilter(Stateful):
         "accepted_us",
         "correction_e_m",
         "correction_n_m",
+        "credible",
         "dead_e_m",
         "dead_n_m",
         "east_m",
         "history",
         "north_m",
         "position_ratio",
+        "rejected_e_m",
+        "rejected_n_m",
         "rejected_since_us",
         "speed_mps",
         "velocity_ratio",
@@ -61,6 +65,8 @@ class PositionFilter(Stateful):
         self.accel_bias_mps2 = 0.0
         self.accepted_us = -1
         self.rejected_since_us = -1
+        self.rejected_n_m = self.rejected_e_m = 0.0
+        self.credible = True
         self.position_ratio = self.velocity_ratio = 0.0
         # Per main loop: time, dead north, dead east, speed, heading, turn rate.
         self.history: deque[Remembered] = deque(maxlen=_HISTORY)
@@ -113,18 +119,27 @@ class PositionFilter(Stateful):
         ratio = sqrt(error_n * error_n + error_e * error_e) / gate_m
         self.position_ratio += _RATIO_GAIN * (ratio - self.position_ratio)
         if ratio > 1.0:
-            if self.rejected_since_us < 0:
-                self.rejected_since_us = now_us
+            self._note_rejection(now_us, error_n, error_e)
             if now_us - self.rejected_since_us > _RESET_AFTER_US:
                 self.place(
                     north_m + self.dead_n_m - then[1], east_m + self.dead_e_m - then[2], now_us
                 )
             return False
         self.rejected_since_us = -1
+        self.credible = True
         self.accepted_us = now_us
         self.correction_n_m += _POSITION_GAIN * error_n
         self.correction_e_m += _POSITION_GAIN * error_e
         return True
+
+    def _note_rejection(self, now_us: int, error_n: float, error_e: float) -> None:
+        """Only fixes that agree with each other can tell that the belief is what is wrong."""
+        off_n, off_e = error_n - self.rejected_n_m, error_e - self.rejected_e_m
+        again = self.rejected_since_us >= 0
+        self.credible = again and off_n * off_n + off_e * off_e <= _GATE_M * _GATE_M
+        if not self.credible:
+            self.rejected_since_us = now_us
+        self.rejected_n_m, self.rejected_e_m = error_n, error_e
 
     def fuse_velocity(self, then: Remembered, north_mps: float, east_mps: float) -> float:
         """Compare a GPS velocity with the speed ``then``; return it along the heading."""

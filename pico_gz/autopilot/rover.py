@@ -116,7 +116,7 @@ class RoverAutopilot(GroundCommands):
             self._leave_initialising()
         if rover.estimator.frame is not None and not rover.home.valid:
             self._take_home()
-        rover.estimator.tilt.note_vibration()
+        rover.estimator.watch_imu(rover.outputs.steering)
         self._battery.update(platform, now_us)
         self._switches.check(rover, self)
         self._failsafe.check(rover, self._battery)

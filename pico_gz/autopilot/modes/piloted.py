@@ -40,14 +40,14 @@ class ManualMode(RoverMode):
 
 
 class HoldMode(RoverMode):
-    """Stand still."""
+    """Motors at zero, whatever the estimate says: failsafes end here when it is wrong."""
 
     __slots__ = ()
     number = Mode.HOLD
 
     def run(self, rover: RoverContext) -> None:
-        """Brake and stand."""
-        rover.stop()
+        """Let the motors come to zero and stay there."""
+        rover.release()
 
 
 class AcroMode(RoverMode):
