@@ -28,6 +28,7 @@ _MOST_MOVES = 5
 def run(
     fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
     rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
+    layout: Annotated[str | None, typer.Option(help="line, grid, circle or explicit.")] = None,
     adapter: Annotated[str | None, typer.Option(help="auto, lightweight, gazebo or NAME.")] = None,
     autopilot: Annotated[
         str | None, typer.Option(help="builtin, external, none or script:NAME.")
@@ -87,6 +88,7 @@ def run(
         fleet_file,
         FleetOverrides(
             rovers=rovers,
+            layout=layout,
             adapter=adapter,
             autopilot=autopilot,
             seed=seed,

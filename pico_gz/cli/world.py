@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,11 @@ import typer
 
 from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.config import FleetConfig, FleetOverrides
+from pico_gz.config import FleetOverrides
 from pico_gz.worldgen.bundle import WORLD_FILE, WorldBundle, make_bundle
 from pico_gz.worldgen.folder import FolderState, compare_folder, write_folder
 from pico_gz.worldgen.from_fleet import WorldOptions
+from pico_gz.worldgen.recipe import Recipe
 
 
 def world(
@@ -23,7 +23,7 @@ def world(
     ],
     fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
     rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
-    layout: Annotated[str | None, typer.Option(help="line, grid or circle.")] = None,
+    layout: Annotated[str | None, typer.Option(help="line, grid, circle or explicit.")] = None,
     autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
     port_offset: Annotated[
         str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
@@ -40,7 +40,7 @@ def world(
         bool, typer.Option("--check", help="Write nothing; exit 1 if DIR is out of date.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite files that were edited by hand.")
+        bool, typer.Option("--force", help="Overwrite or remove files edited by hand.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> int:
@@ -68,24 +68,17 @@ def world(
         "--rangefinders": rangefinders,
         "--allow-gcs-sysid": allow_gcs_sysid,
     }
-    bundle = make_bundle(fleet, options, command=_command(fleet, switches))
+    bundle = make_bundle(fleet, options, Recipe.of(fleet, switches))
+    for warning in bundle.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
     if check:
         return _tell_check(output, compare_folder(output, bundle.files), as_json=as_json)
-    _tell_written(output, bundle, write_folder(output, bundle.files, force=force), as_json=as_json)
+    before = write_folder(output, bundle.files, force=force)
+    kept = () if force else before.edited_left_over
+    for name in kept:
+        print(f"Warning: kept {output / name}: edited by hand, left over.", file=sys.stderr)
+    _tell_written(output, bundle, before, kept, as_json=as_json)
     return ExitCode.DONE
-
-
-def _command(fleet: FleetConfig, switches: Mapping[str, object]) -> str:
-    """What to type to make the same world again, wherever it is."""
-    words = ["pico-gz", "world"]
-    if fleet.source:
-        words.append(fleet.source.name)
-    for switch, value in switches.items():
-        if value is True:
-            words.append(switch)
-        elif value:
-            words += [switch, str(value)]
-    return shlex.join([*words, "-o", "DIR"])
 
 
 def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
@@ -98,7 +91,7 @@ def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
                 "missing": state.missing,
                 "different": state.different,
                 "edited": state.edited,
-                "left_over": state.left_over,
+                "left_over": (*state.left_over, *state.edited_left_over),
             }
         )
     else:
@@ -107,24 +100,36 @@ def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
     return code
 
 
-def _tell_written(output: Path, bundle: WorldBundle, before: FolderState, *, as_json: bool) -> None:
+def _tell_written(
+    output: Path,
+    bundle: WorldBundle,
+    before: FolderState,
+    kept: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
     world_file = output / WORLD_FILE
     rovers = len(bundle.world.rovers)
+    gone = (name for name in before.edited_left_over if name not in kept)
+    removed = (*before.left_over, *gone)
+    written = (*before.missing, *before.different, *before.edited)
     if as_json:
-        written = (*before.missing, *before.different, *before.edited)
         print_json(
             {
                 "world": str(world_file),
                 "name": bundle.world.name,
                 "rovers": rovers,
                 "written": written,
-                "removed": before.left_over,
+                "removed": removed,
+                "kept": kept,
+                "warnings": bundle.warnings,
                 "ports": {
                     rover.name: rover.plugin.port for rover in bundle.world.rovers if rover.plugin
                 },
             }
         )
         return
-    what = "Nothing to do:" if before.is_current else "Wrote"
-    print(f"{what} {world_file} with {rovers} rovers. Next: gz sim -r {world_file}")
+    what = "Wrote" if written or removed else "Nothing to do:"
+    amount = f"{rovers} rover{'' if rovers == 1 else 's'}"
+    print(f"{what} {world_file} with {amount}. Next: gz sim -r {world_file}")
     print(f"{output / 'README.md'} says how to start and drive it.")

@@ -37,7 +37,8 @@ def check_name(name: str) -> str:
     if not NAME_PATTERN.fullmatch(name) or ".." in name:
         raise MessageError(
             f"{name!r} is no usable name.",
-            hint="Letters, digits, '_', '-', '.'; at most 64; first a letter, digit or '_'.",
+            hint="Letters a-z and A-Z, digits, '_', '-', '.'; at most 64;"
+            " first a letter, digit or '_'.",
         )
     return name
 

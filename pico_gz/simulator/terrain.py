@@ -148,9 +148,10 @@ class HeightmapTerrain:
         try:
             if path.suffix == ".npy":
                 return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-            return np.loadtxt(path, delimiter=",", ndmin=2)
+            lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
             raise ConfigError(f"Heightmap {path}: {error}") from error
+        return np.array(_rows_of(lines, path), dtype=np.float64)
 
     def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
         """Bilinear between the four heights around."""
@@ -190,3 +191,25 @@ class HeightmapTerrain:
         held = ops.clip(asked, 0.0, last)
         cell = ops.minimum(ops.floor(held), last - 1.0)
         return cell, held - cell, (asked >= 0.0) & (asked <= last)
+
+
+def _rows_of(lines: Sequence[str], path: Path) -> list[list[float]]:
+    """The heights in lines of text; empty ones and what follows a ``#`` are passed over."""
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        try:
+            row = [float(word) for word in text.split(",")]
+        except ValueError as error:
+            raise ConfigError(
+                f"Heightmap {path}, line {number}: {error}.", hint="Numbers, and commas between."
+            ) from error
+        if rows and len(row) != len(rows[0]):
+            raise ConfigError(
+                f"Heightmap {path}, line {number}: {len(row)} heights, but {len(rows[0])} before.",
+                hint="All rows have equally many heights.",
+            )
+        rows.append(row)
+    return rows

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pico_gz.errors import ConfigError
 from pico_gz.worldgen.stamp import Origin, origin_of
+from pico_gz.worldgen.terrain_mesh import MESH_NAME
 
-# Only there do files of rovers lie that are no longer in the fleet.
-_MODEL_FILES = ("models/*/model.sdf", "models/*/model.config")
+# What an earlier world may have had and this one has not: rovers, and a mesh of the ground.
+_PASSING_FILES = ("models/*/model.sdf", "models/*/model.config", MESH_NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,12 @@ class FolderState:
     different: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     left_over: tuple[str, ...] = ()
+    edited_left_over: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
-        """Whether there is nothing to do."""
-        return not (self.missing or self.different or self.edited or self.left_over)
+        """Whether it is what would be generated."""
+        return not self.lines()
 
     def lines(self) -> list[str]:
         """What differs, a line per file."""
@@ -34,6 +36,7 @@ class FolderState:
             ("out of date", self.different),
             ("edited by hand", self.edited),
             ("left over", self.left_over),
+            ("left over, edited by hand", self.edited_left_over),
         )
         return [f"{path}: {what}" for what, paths in kinds for path in paths]
 
@@ -45,6 +48,7 @@ def compare_folder(folder: Path, files: Mapping[str, str]) -> FolderState:
         folder: it need not exist.
         files: what would be generated: relative path -> text.
     """
+    _require_folder(folder)
     missing: list[str] = []
     different: list[str] = []
     edited: list[str] = []
@@ -55,16 +59,20 @@ def compare_folder(folder: Path, files: Mapping[str, str]) -> FolderState:
         elif present != text:
             ours = origin_of(present) is Origin.GENERATED
             (different if ours else edited).append(name)
+    left_over, edited_left_over = _left_over(folder, files)
     return FolderState(
         missing=tuple(missing),
         different=tuple(different),
         edited=tuple(edited),
-        left_over=tuple(_left_over(folder, files)),
+        left_over=left_over,
+        edited_left_over=edited_left_over,
     )
 
 
 def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False) -> FolderState:
     """Bring a folder up to date; either all files are written or none.
+
+    Left-overs that were edited by hand stay, and so does what lies beside them, unless ``force``.
 
     Returns:
         How it was before.
@@ -83,7 +91,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False)
         path = _inside(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8", newline="\n")
-    for name in state.left_over:
+    for name in (*state.left_over, *(state.edited_left_over if force else ())):
         path = folder / name
         path.unlink()
         if not any(path.parent.iterdir()):
@@ -91,15 +99,29 @@ def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False)
     return state
 
 
-def _left_over(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Untouched models of rovers that are no longer there."""
-    found = (path for pattern in _MODEL_FILES for path in folder.glob(pattern))
-    names = {path.relative_to(folder).as_posix(): path for path in found}
-    return sorted(
-        name
-        for name, path in names.items()
-        if name not in files and origin_of(_read(path) or "") is Origin.GENERATED
-    )
+def _left_over(folder: Path, files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files of ours that are in the way no longer: untouched ones, and those people work on.
+
+    A model is one thing: if one of its files was edited, neither is given up.
+    """
+    found = (path for pattern in _PASSING_FILES for path in folder.glob(pattern))
+    origins = {
+        path: origin_of(_read(path) or "")
+        for path in sorted(found)
+        if path.relative_to(folder).as_posix() not in files
+    }
+    touched = {path.parent for path, origin in origins.items() if origin is Origin.EDITED}
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for path, origin in origins.items():
+        if origin is not Origin.FOREIGN:
+            names[path.parent in touched].append(path.relative_to(folder).as_posix())
+    return tuple(names[False]), tuple(names[True])
+
+
+def _require_folder(folder: Path) -> None:
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"{path} is no folder.", hint="-o takes a folder, new or not.")
 
 
 def _inside(folder: Path, name: str) -> Path:

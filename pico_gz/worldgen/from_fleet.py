@@ -76,9 +76,18 @@ def world_of_fleet(
     """
     ids = rovers_in_world(fleet) if rovers is None else frozenset(rovers)
     terrain = make_terrain(fleet.terrain)
-    ground = make_ground(terrain)
     ports = fleet.port_plan(on_gazebo=ids)
     ports.check()
+    obstacles = tuple(
+        obstacle_model(obstacle, number, terrain)
+        for number, obstacle in enumerate(fleet.obstacles, start=1)
+    )
+    models = tuple(
+        _rover(fleet, plan, terrain, ports, options) for plan in fleet.vehicles if plan.id in ids
+    )
+    places = [*(model.at for model in obstacles), *(model.at for model in models)]
+    reach_m = max((math.hypot(at.x_m, at.y_m) for at in places), default=0.0)
+    ground = make_ground(terrain, reach_m)
     return WorldSpec(
         name=fleet.name,
         physics_step_us=fleet.gazebo.physics_step_us,
@@ -88,15 +97,8 @@ def world_of_fleet(
         ),
         magnetic_enu_tesla=_magnetic(fleet),
         ground=ground.model,
-        obstacles=tuple(
-            obstacle_model(obstacle, number, terrain)
-            for number, obstacle in enumerate(fleet.obstacles, start=1)
-        ),
-        rovers=tuple(
-            _rover(fleet, plan, terrain, ports, options)
-            for plan in fleet.vehicles
-            if plan.id in ids
-        ),
+        obstacles=obstacles,
+        rovers=models,
         files=ground.files,
     )
 

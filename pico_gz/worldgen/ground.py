@@ -25,10 +25,13 @@ from pico_gz.worldgen.shapes import (
 from pico_gz.worldgen.terrain_mesh import MESH_NAME, terrain_mesh
 from pico_gz.worldgen.world_spec import GROUND_NAME, StaticModel
 
-# How far one sees it; planes are endless to drive on.
+# How much of it one sees at least; planes are endless to drive on.
 _SEEN_M = 400.0
 # Boxes are not endless, only far larger than anybody drives.
 _FAR_M = 1000.0
+# There is at least this much ground round everything that stands on it.
+_MARGIN_M = 100.0
+_ROUND_M = 100.0
 _THICK_M = 2.0
 # The tyres decide: contacts take the smaller coefficient.
 _FRICTION = Friction(along=1.0, across=1.0)
@@ -42,32 +45,40 @@ class Ground:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_ground(terrain: Terrain) -> Ground:
+def make_ground(terrain: Terrain, reach_m: float = 0.0) -> Ground:
     """The ground for a terrain.
+
+    Args:
+        terrain: its shape.
+        reach_m: how far from the origin something stands on it.
 
     Raises:
         WorldTemplateError: this kind of terrain cannot be put into a Gazebo world.
     """
+    wide_m = _ROUND_M * math.ceil(2.0 * (reach_m + _MARGIN_M) / _ROUND_M)
+    seen_m = max(_SEEN_M, wide_m)
     if isinstance(terrain, FlatTerrain):
-        return _ground(_piece("plane", PlaneShape((0.0, 0.0, 1.0), _SEEN_M), GRASS))
+        return _ground(_piece("plane", PlaneShape((0.0, 0.0, 1.0), seen_m), GRASS))
     if isinstance(terrain, RampTerrain):
-        return _endless_ramp(terrain) if terrain.length_m == 0.0 else _ramp(terrain)
+        if terrain.length_m == 0.0:
+            return _endless_ramp(terrain, seen_m)
+        return _ramp(terrain, seen_m, max(_FAR_M, wide_m))
     if isinstance(terrain, HeightmapTerrain):
-        mesh = MeshShape(MESH_NAME)
-        return _ground(_piece("terrain", mesh, GRASS), files={MESH_NAME: terrain_mesh(terrain)})
+        text = terrain_mesh(terrain, 0.5 * wide_m)
+        return _ground(_piece("terrain", MeshShape(MESH_NAME), GRASS), files={MESH_NAME: text})
     raise WorldTemplateError(
         f"{type(terrain).__name__} cannot be put into a Gazebo world.",
         hint="flat, ramp and heightmap can.",
     )
 
 
-def _endless_ramp(ramp: RampTerrain) -> Ground:
+def _endless_ramp(ramp: RampTerrain, seen_m: float) -> Ground:
     rise, direction_rad = _rise_and_direction(ramp)
     normal = (-rise * math.sin(direction_rad), -rise * math.cos(direction_rad), 1.0)
-    return _ground(_piece("plane", PlaneShape(normal, _SEEN_M), CONCRETE))
+    return _ground(_piece("plane", PlaneShape(normal, seen_m), CONCRETE))
 
 
-def _ramp(ramp: RampTerrain) -> Ground:
+def _ramp(ramp: RampTerrain, seen_m: float, far_m: float) -> Ground:
     """Level ground, an inclined slab, and level ground behind it.
 
     The lower level is an endless plane; the slab and the upper level are boxes that stand in
@@ -76,15 +87,15 @@ def _ramp(ramp: RampTerrain) -> Ground:
     rise, _ = _rise_and_direction(ramp)
     end_m, climb_m = ramp.start_m + ramp.length_m, rise * ramp.length_m
     low_m = min(0.0, climb_m)
-    plane = PlaneShape((0.0, 0.0, 1.0), _SEEN_M)
+    plane = PlaneShape((0.0, 0.0, 1.0), seen_m)
     if climb_m >= 0.0:
-        upper_m, upper_z_m = end_m + 0.5 * _FAR_M, climb_m
+        upper_m, upper_z_m = end_m + 0.5 * far_m, climb_m
     else:
-        upper_m, upper_z_m = ramp.start_m - 0.5 * _FAR_M, 0.0
+        upper_m, upper_z_m = ramp.start_m - 0.5 * far_m, 0.0
     # The slab's upper face runs exactly from edge to edge; half its thickness lies below.
     slope_rad = math.radians(ramp.slope_deg)
     middle_m = ramp.start_m + 0.5 * ramp.length_m
-    slab = BoxShape(ramp.length_m / math.cos(slope_rad), _FAR_M, _THICK_M)
+    slab = BoxShape(ramp.length_m / math.cos(slope_rad), far_m, _THICK_M)
     slab_at = _turned(
         ramp,
         middle_m + 0.5 * _THICK_M * math.sin(slope_rad),
@@ -92,7 +103,7 @@ def _ramp(ramp: RampTerrain) -> Ground:
         slope_rad,
     )
     upper_thick_m = abs(climb_m) + _THICK_M
-    upper = BoxShape(_FAR_M, _FAR_M, upper_thick_m)
+    upper = BoxShape(far_m, far_m, upper_thick_m)
     upper_at = _turned(ramp, upper_m, upper_z_m - 0.5 * upper_thick_m, 0.0)
     return _ground(
         _piece("low_ground", plane, GRASS, Placement(z_m=low_m)),

@@ -24,6 +24,11 @@ from pico_gz.worldgen.world_spec import StaticModel
 _PROUD = 1.02
 
 
+def obstacle_name(number: int) -> str:
+    """What an obstacle is called in a world, by its place in the fleet file from 1."""
+    return f"obstacle_{number}"
+
+
 def obstacle_model(obstacle: Obstacle, number: int, terrain: Terrain) -> StaticModel:
     """An obstacle, standing on the ground and reaching into it where that slopes."""
     plan = outline(obstacle)
@@ -38,7 +43,7 @@ def obstacle_model(obstacle: Obstacle, number: int, terrain: Terrain) -> StaticM
         yaw_rad=math.atan2(plan.cos, plan.sin),
     )
     link = _obstacle_link(obstacle, plan, height_m)
-    return StaticModel(name=f"obstacle_{number}", link=link, at=at)
+    return StaticModel(name=obstacle_name(number), link=link, at=at)
 
 
 def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> Link:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 _MARK = re.compile(r"content ([0-9a-f]{32})\b")
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 # The header is looked for in this many characters.
-_HEAD = 600
+_HEAD = 1000
 
 
 class Origin(Enum):

@@ -10,12 +10,16 @@ from pico_gz.simulator.terrain import HeightmapTerrain
 
 MESH_NAME = "terrain.obj"
 MAX_HEIGHTS = 250_000
-# Beyond its edges a heightmap goes on level; so does the mesh, for this far.
+# Beyond its edges a heightmap goes on level; so does the mesh, at least for this far.
 _BEYOND_M = 200.0
 
 
-def terrain_mesh(terrain: HeightmapTerrain) -> str:
+def terrain_mesh(terrain: HeightmapTerrain, half_m: float = 0.0) -> str:
     """The mesh: x east, y north, z up, two triangles per cell, normals upward.
+
+    Args:
+        terrain: the heights.
+        half_m: how far from the origin it reaches at least, on all sides.
 
     Raises:
         WorldTemplateError: there are too many heights for a mesh that loads in a second.
@@ -27,8 +31,8 @@ def terrain_mesh(terrain: HeightmapTerrain) -> str:
         )
     heights = np.pad(terrain.heights_m, 1, mode="edge")
     rows, columns = heights.shape
-    norths = _axis(terrain.north_m, terrain.cell_m, rows)
-    easts = _axis(terrain.east_m, terrain.cell_m, columns)
+    norths = _axis(terrain.north_m, terrain.cell_m, rows, half_m)
+    easts = _axis(terrain.east_m, terrain.cell_m, columns, half_m)
     lines = [
         f"v {east:.6g} {north:.6g} {height:.6g}"
         for north, row in zip(norths.tolist(), heights.tolist(), strict=True)
@@ -39,10 +43,12 @@ def terrain_mesh(terrain: HeightmapTerrain) -> str:
     return "\n".join(["o terrain", *lines]) + "\n"
 
 
-def _axis(start_m: float, cell_m: float, count: int) -> NDArray[np.float64]:
+def _axis(start_m: float, cell_m: float, count: int, half_m: float) -> NDArray[np.float64]:
     """Coordinates of the rows or columns, with the far edge on either side."""
     inner = start_m + cell_m * np.arange(count - 2)
-    return np.concatenate(([inner[0] - _BEYOND_M], inner, [inner[-1] + _BEYOND_M]))
+    first_m = min(inner[0] - _BEYOND_M, -half_m)
+    last_m = max(inner[-1] + _BEYOND_M, half_m)
+    return np.concatenate(([first_m], inner, [last_m]))
 
 
 def _normals(

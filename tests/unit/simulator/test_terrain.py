@@ -213,6 +213,23 @@ def test_a_broken_file_is_named(tmp_path, text):
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("0,1\n# south\n\n2,x\n", 4, "'x'"),
+        ("0,1,2\n0,1\n", 2, "2 heights, but 3 before"),
+        ("0,1,\n0,1\n", 1, "''"),
+    ],
+)
+def test_a_bad_line_of_a_heightmap_is_named_in_our_words(tmp_path, text, line, words):
+    path = tmp_path / "heights.csv"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=f"heights.csv, line {line}: ") as caught:
+        HeightmapTerrain.read(path)
+    assert words in caught.value.message
+    assert "usecols" not in caught.value.message
+
+
+@pytest.mark.parametrize(
     ("heights", "cell"),
     [([[1.0]], 1.0), ([[0, 1], [2]], 1.0), ([[0, math.nan]] * 2, 1.0), ([[0, 1]] * 2, 0.0)],
 )

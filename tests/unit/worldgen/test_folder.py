@@ -88,7 +88,28 @@ def test_not_even_through_a_link(tmp_path):
         write_folder(tmp_path / "out", files("models/a/model.sdf"))
 
 
-def test_a_folder_that_is_a_file(tmp_path):
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_a_folder_that_is_a_file(tmp_path, below):
     (tmp_path / "out").write_text("")
-    with pytest.raises(NotADirectoryError):
-        write_folder(tmp_path / "out", files("world.sdf"))
+    with pytest.raises(ConfigError, match="out is no folder") as caught:
+        write_folder(tmp_path / "out" / below, files("world.sdf"))
+    assert "-o" in caught.value.hint
+
+
+def test_a_left_over_model_that_was_edited_stays_whole(tmp_path):
+    model = ("models/b/model.sdf", "models/b/model.config")
+    made = files("world.sdf", *model, "models/c/model.sdf", "terrain.obj")
+    write_folder(tmp_path, made)
+    edited = tmp_path / model[0]
+    edited.write_text(made[model[0]] + "<!-- mine -->")
+    fewer = files("world.sdf")
+    before = write_folder(tmp_path, fewer)
+    assert before.left_over == ("models/c/model.sdf", "terrain.obj")
+    assert all((tmp_path / name).exists() for name in model)
+    assert not (tmp_path / "models/c").exists()
+    after = compare_folder(tmp_path, fewer)
+    assert set(after.edited_left_over) == set(model)
+    assert not after.is_current
+    assert "models/b/model.sdf: left over, edited by hand" in after.lines()
+    write_folder(tmp_path, fewer, force=True)
+    assert compare_folder(tmp_path, fewer).is_current

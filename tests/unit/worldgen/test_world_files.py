@@ -7,7 +7,7 @@ import pytest
 from sdf_reading import model_named, numbers, parse
 
 from pico_gz.config import FleetOverrides, default_fleet, load_fleet
-from pico_gz.errors import PortClashError, WorldTemplateError
+from pico_gz.errors import ConfigError, PortClashError, WorldTemplateError
 from pico_gz.lint import lint_text
 from pico_gz.messages.vehicle import check_name
 from pico_gz.simulator.magnetic_field import magnetic_field
@@ -205,19 +205,58 @@ class TestBundle:
         assert plugins == [9002, 9012, 9022]
 
     def test_readme(self):
-        readme = make_bundle(self.fleet, command="pico-gz world --rovers 3 -o DIR").files[
-            "README.md"
-        ]
-        assert "`pico-gz world --rovers 3 -o DIR`" in readme
-        assert "| rover_2 | 127.0.0.1:9012 | 3 | 0 | 0 |" in readme
+        readme = make_bundle(self.fleet).files["README.md"]
+        assert "\npico-gz world --rovers 3 -o DIR\n" in readme
+        assert "\npico-gz run --rovers 3 --adapter gazebo\n" in readme
+        assert "| rover_2 | 127.0.0.1:9012 | left 1, right 2 | 3 | 0 | 0 |" in readme
         assert "500 steps of 2000 us" in readme
         # The pico_trail channels are not those that ArduRover has by itself.
         assert "sim_vehicle.py" not in readme
+        assert "Not ArduRover's outputs" in readme
+
+    def test_readme_says_where_each_command_is_for(self, tmp_path):
+        readme = make_bundle(fleet_of(tmp_path, "")).files["README.md"]
+        assert "In\nthis folder:\n\n```sh\nexport GZ" in readme
+        assert "drive it in the folder of `fleet.toml`" in readme
+        assert "\npico-gz run fleet.toml --adapter gazebo\n" in readme
+
+    def test_readme_leaves_to_the_file_what_it_decides(self, tmp_path):
+        """--adapter would move rover 2 into a world that does not have it."""
+        mixed = '[fleet]\ncount = 2\nadapter = "gazebo"\n'
+        mixed += '[[vehicle]]\nid = 2\nadapter = "lightweight"\n'
+        readme = make_bundle(fleet_of(tmp_path, mixed)).files["README.md"]
+        assert "\npico-gz run fleet.toml\n" in readme
+
+    def test_readme_says_who_reaches_the_ports(self, tmp_path):
+        assert "on the same machine" in make_bundle(self.fleet).files["README.md"]
+        fleet = fleet_of(tmp_path, '[net]\nbind = "0.0.0.0"\n')
+        readme = make_bundle(fleet).files["README.md"]
+        assert "any machine" in readme
+        assert "on the same machine" not in readme
+
+    @pytest.mark.parametrize(("topics", "told"), [("false", True), ("true", False)])
+    def test_readme_says_what_a_lidar_needs(self, tmp_path, topics, told):
+        fleet = fleet_of(tmp_path, f"[gazebo]\nsensor_topics = {topics}\n")
+        readme = make_bundle(fleet, WorldOptions(lidar=True)).files["README.md"]
+        assert "render engine" in readme
+        assert "--headless-rendering world.sdf" in readme
+        assert ("sensor_topics = true" in readme) is told
+
+    def test_no_paths_of_this_machine(self, tmp_path):
+        for text in make_bundle(fleet_of(tmp_path, "")).files.values():
+            assert str(tmp_path) not in text
 
     def test_readme_for_ardurover(self, tmp_path):
         fleet = fleet_of(tmp_path, '[rover]\nchannels = "ardupilot"\n')
         readme = make_bundle(fleet).files["README.md"]
         assert "sim_vehicle.py -v Rover -f rover-skid --model JSON -I0" in readme
+        assert "left 1, right 3" in readme
+        assert "Not ArduRover's outputs" not in readme
+
+    def test_steps_that_no_run_could_make_are_refused(self, tmp_path):
+        fleet = fleet_of(tmp_path, "[gazebo]\nphysics_step_us = 3000\n[time]\nstep_us = 10000\n")
+        with pytest.raises(ConfigError, match="3000 us"):
+            make_bundle(fleet)
 
     def test_heightmap(self, tmp_path):
         (tmp_path / "hills.csv").write_text("0,1,0\n0,2,0\n0,0,0\n")
@@ -233,6 +272,14 @@ class TestBundle:
         files = make_bundle(fleet).files
         found = ports(parse(files["world.sdf"]))
         assert len(found) == len(set(found.values())) == 255
+
+    def test_the_ground_reaches_as_far_as_the_rovers(self):
+        overrides = FleetOverrides(rovers=255, allow_gcs_sysid=True)
+        root = parse(world_text(default_fleet(overrides=overrides, environ={})))
+        last_m = numbers(model_named(root, "rover_255").findtext("pose"))[0]
+        size_m = numbers(model_named(root, "ground").findtext("link/visual/geometry/plane/size"))
+        assert last_m == 762.0
+        assert min(size_m) >= 2.0 * last_m
 
 
 def flat(element):
