@@ -57,10 +57,20 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
         rangefinders_deg: bearings of fitted rangefinders, clockwise from the bow.
         imu: name of a sensor part; the same for ``gps``, ``compass``, ``barometer``.
         gps_latency_ms: age of a position fix when it is delivered.
+        gps_first_fix_s: time from power-on to the first fix.
+        imu_rate_hz: samples per second, 0 = every step; also ``compass_rate_hz``,
+            ``barometer_rate_hz`` and ``range_rate_hz``.
+        imu_position_frd_m: where the IMU sits, ahead, right of and below the reference point.
+        compass_calibrated: hard and soft iron of the rover have been removed.
+        encoder_miss: probability that an encoder misses a tick, 0..1.
+        range_min_m: what rangefinders can tell, up to ``range_max_m``.
+        range_beam_deg: full width of their cone; 0 is a single ray.
         noise_free: sensors tell the truth, whatever noise profile is asked for.
         drive_model: name of an exchangeable drive model; empty: by ``drive``.
         sensor_model: name of an exchangeable sensor model; empty: the standard one.
         channels: which servo output does what.
+
+    On Gazebo, IMU and rangefinders are the world's: their rates, places and limits are not used.
     """
 
     preset: str = "custom"
@@ -110,6 +120,17 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
     compass: str = "qmc5883l"
     barometer: str = "bmp280"
     gps_latency_ms: float = 100.0
+    gps_first_fix_s: float = 0.0
+    imu_rate_hz: float = 100.0
+    compass_rate_hz: float = 50.0
+    barometer_rate_hz: float = 25.0
+    range_rate_hz: float = 20.0
+    imu_position_frd_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    compass_calibrated: bool = True
+    encoder_miss: float = 0.0
+    range_min_m: float = 0.02
+    range_max_m: float = 4.0
+    range_beam_deg: float = 15.0
     noise_free: bool = False
     drive_model: str = ""
     sensor_model: str = ""
@@ -124,6 +145,11 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if self.drive is DriveKind.ACKERMANN and not 0.0 < self.max_steer_deg < 80.0:
             problems.append(f"max_steer_deg = {self.max_steer_deg!r}: between 0 and 80 degrees")
+        if self.range_min_m >= self.range_max_m:
+            problems.append(
+                f"range_min_m = {self.range_min_m!r}: must be below range_max_m"
+                f" ({self.range_max_m!r})"
+            )
         if problems:
             raise ConfigError("This rover cannot be: " + "; ".join(problems) + ".")
 
@@ -175,8 +201,12 @@ _NOT_NEGATIVE = (
     "max_turn_rate", "lag_s", "accel_limit_mps2", "brake_limit_mps2", "yaw_lag_s", "grip_mu",
     "rolling_resistance", "drag_area_m2", "skid_turn_radps", "yaw_clamp_radps",
     "steer_rate_degps", "understeer_s2pm", "turn_circle_m", "battery_ohm", "idle_a", "run_a",
-    "stall_a", "encoder_ticks", "gps_latency_ms",
+    "stall_a", "encoder_ticks", "gps_latency_ms", "gps_first_fix_s", "range_min_m",
 )  # fmt: skip
+_RATES = ("imu_rate_hz", "compass_rate_hz", "barometer_rate_hz", "range_rate_hz")
+_MAX_RATE_HZ = 100_000.0
+_MAX_LEVER_M = 100.0
+_MAX_RANGE_M = 100_000.0
 
 
 def _rules() -> list[tuple[str, str, Any]]:
@@ -189,6 +219,10 @@ def _rules() -> list[tuple[str, str, Any]]:
     rules: list[tuple[str, str, Any]] = [(name, "must be above 0", positive) for name in _POSITIVE]
     rules += [(name, "must be 0 or more", not_negative) for name in _NOT_NEGATIVE]
     rules += [
+        (name, f"must be 0 (every step)..{_MAX_RATE_HZ:.0f}", lambda v: 0.0 <= v <= _MAX_RATE_HZ)
+        for name in _RATES
+    ]
+    rules += [
         ("deadband", "must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0),
         ("slip", "must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0),
         ("expo", "must be 0..1", lambda value: 0.0 <= value <= 1.0),
@@ -198,8 +232,20 @@ def _rules() -> list[tuple[str, str, Any]]:
         ("icr_offset_m", "must be a finite number", math.isfinite),
         ("battery_cells", "must be 1..12", lambda value: 1 <= value <= 12),
         ("rangefinders_deg", "must be finite", lambda value: all(map(math.isfinite, value))),
+        ("range_max_m", f"must be above 0 and at most {_MAX_RANGE_M:.0f}", _is_range),
+        ("range_beam_deg", "must be 0..90", lambda value: 0.0 <= value <= 90.0),
+        ("encoder_miss", "must be 0..1", lambda value: 0.0 <= value <= 1.0),
+        ("imu_position_frd_m", f"each at most {_MAX_LEVER_M:.0f} m away", _is_near),
     ]
     return rules
+
+
+def _is_range(value: float) -> bool:
+    return 0.0 < value <= _MAX_RANGE_M
+
+
+def _is_near(place: tuple[float, float, float]) -> bool:
+    return all(abs(part) <= _MAX_LEVER_M for part in place)
 
 
 PRESETS: dict[str, RoverSpec] = {

@@ -34,8 +34,16 @@ def fit_sensors(
         gps=spec.gps,
         compass=spec.compass,
         barometer=spec.barometer,
+        imu_rate_hz=spec.imu_rate_hz,
+        compass_rate_hz=spec.compass_rate_hz,
+        barometer_rate_hz=spec.barometer_rate_hz,
+        range_rate_hz=spec.range_rate_hz,
+        imu_position_frd_m=spec.imu_position_frd_m,
         gps_latency_ms=spec.gps_latency_ms,
+        gps_first_fix_s=spec.gps_first_fix_s,
+        compass_calibrated=spec.compass_calibrated,
         encoder_ticks=spec.encoder_ticks,
+        encoder_miss=spec.encoder_miss,
         battery=BatterySetup(
             cells=spec.battery_cells,
             capacity_ah=spec.battery_capacity_ah,
@@ -48,7 +56,13 @@ def fit_sensors(
             ideal=spec.noise_free,
         ),
         rangefinders=tuple(
-            RangefinderSetup(bearing_deg=bearing) for bearing in spec.rangefinders_deg
+            RangefinderSetup(
+                bearing_deg=bearing,
+                min_m=spec.range_min_m,
+                max_m=spec.range_max_m,
+                beam_deg=spec.range_beam_deg,
+            )
+            for bearing in spec.rangefinders_deg
         ),
     )
     return replace(setup, **changes) if changes else setup

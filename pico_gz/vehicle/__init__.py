@@ -1,14 +1,15 @@
 """The autopilot's world: the platform it runs on and what may drive a vehicle."""
 
-from pico_gz.vehicle.autopilot import Autopilot, AutopilotStatus
-from pico_gz.vehicle.gpio import GpioDirection, SitlGpio
-from pico_gz.vehicle.options import (
+from pico_gz.board_options import (
     AccelConvention,
     CompassUnit,
     PlatformOptions,
+    PressureUnit,
     SerialFormat,
     SerialOutput,
 )
+from pico_gz.vehicle.autopilot import Autopilot, AutopilotStatus
+from pico_gz.vehicle.gpio import GpioDirection, SitlGpio
 from pico_gz.vehicle.platform import SitlPlatform
 from pico_gz.vehicle.pwm import SitlPwm
 from pico_gz.vehicle.rc_frame import RcFrame
@@ -23,6 +24,7 @@ __all__ = [
     "CompassUnit",
     "GpioDirection",
     "PlatformOptions",
+    "PressureUnit",
     "RcFrame",
     "SerialFormat",
     "SerialOutput",

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from pico_gz.board_options import choice
 from pico_gz.errors import ConfigError
 from pico_gz.messages import VehicleId
 from pico_gz.state import Stateful
 from pico_gz.vehicle.claims import ClaimTable
 from pico_gz.vehicle.gpio import GpioDirection, GpioLine, SitlGpio
-from pico_gz.vehicle.options import choice
 from pico_gz.vehicle.pwm import (
     DEFAULT_FREQUENCY_HZ,
     PWM_CHANNELS,

@@ -56,12 +56,12 @@ class HeadingEstimate(Stateful):
 
     def level(self, platform: SitlPlatform) -> None:
         """Learn from the new samples; the vehicle stands."""
-        for time_us, imu in platform.read_imu():
+        for time_us, imu in platform.read_body_imu():
             self.source_count += 1
             self._bias_samples += 1
             self._bias_radps += (imu.gyro_rads[2] - self._bias_radps) / self._bias_samples
             self._imu_us = time_us
-        compass = platform.read_compass()
+        compass = platform.read_body_compass()
         if compass is not None:
             self.source_count += 1
             self._mag_x += compass.mag_gauss[0]
@@ -70,9 +70,9 @@ class HeadingEstimate(Stateful):
 
     def update(self, platform: SitlPlatform) -> None:
         """Turn by the new samples."""
-        for sample in platform.read_imu():
+        for sample in platform.read_body_imu():
             self._turn(sample)
-        compass = platform.read_compass()
+        compass = platform.read_body_compass()
         if compass is not None:
             self._pull(compass, platform.timer.now_us())
 

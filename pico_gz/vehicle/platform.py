@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from pico_gz.board_options import PlatformOptions
 from pico_gz.errors import MessageError
 from pico_gz.messages import (
     ARDUPILOT_CHANNELS,
@@ -26,7 +27,6 @@ from pico_gz.units import normalized_from_pwm
 from pico_gz.vehicle.board import Board
 from pico_gz.vehicle.inbox import ImuSample, SensorInbox
 from pico_gz.vehicle.mounting import SensorMounting
-from pico_gz.vehicle.options import PlatformOptions
 from pico_gz.vehicle.rc_frame import RcFrame, rc_frame
 from pico_gz.vehicle.serial_outputs import SerialOutputs
 from pico_gz.vehicle.timer import SitlTimer
@@ -102,10 +102,11 @@ class SitlPlatform(Board):
     # --- sensors: each sample is given once -----------------------------------------------
 
     def read_imu(self) -> list[ImuSample]:
-        """Take the waiting IMU samples with their times [us], oldest first, at most 64."""
-        fifo = self._inbox.imu
-        samples = list(fifo)
-        fifo.clear()
+        """Take the waiting IMU samples with their times [us], oldest first, at most 64.
+
+        Axes and sign are the chip's (``options``), as for ``read_compass``.
+        """
+        samples = self.read_body_imu()
         if self._mounting.imu_is_plain:
             return samples
         return [self._mounting.imu(sample) for sample in samples]
@@ -117,15 +118,17 @@ class SitlPlatform(Board):
 
     def read_compass(self) -> CompassData | None:
         """Take the new compass sample; its numbers are in ``options.compass_unit``."""
-        sample, self._inbox.compass = self._inbox.compass, None
+        sample = self.read_body_compass()
         if sample is None or self._mounting.compass_is_plain:
             return sample
         return self._mounting.compass(sample)
 
     def read_barometer(self) -> BarometerData | None:
-        """Take the new barometer sample, ``None`` when there is none."""
-        sample, self._inbox.barometer = self._inbox.barometer, None
-        return sample
+        """Take the new barometer sample; its pressure is in ``options.pressure_unit``."""
+        sample = self.read_pascals()
+        if sample is None or self._mounting.barometer_is_plain:
+            return sample
+        return self._mounting.barometer(sample)
 
     def read_rangefinders(self) -> tuple[RangefinderData | None, ...] | None:
         """Take the new distances, one per fitted sensor; ``None`` is one, or all, without."""
@@ -140,6 +143,25 @@ class SitlPlatform(Board):
     def read_attitude_quat(self) -> Quaternion | None:
         """Take the new attitude of a fitted AHRS chip, body FRD to NED, (w, x, y, z)."""
         sample, self._inbox.attitude_quat = self._inbox.attitude_quat, None
+        return sample
+
+    # --- the same samples, for an autopilot that leaves the board to its drivers -----------
+
+    def read_body_imu(self) -> list[ImuSample]:
+        """``read_imu`` in body axes FRD and specific force, however the chip is mounted."""
+        fifo = self._inbox.imu
+        samples = list(fifo)
+        fifo.clear()
+        return samples
+
+    def read_body_compass(self) -> CompassData | None:
+        """``read_compass`` in body axes FRD and gauss, however the chip is mounted."""
+        sample, self._inbox.compass = self._inbox.compass, None
+        return sample
+
+    def read_pascals(self) -> BarometerData | None:
+        """``read_barometer`` in pascal, whatever unit the chip tells."""
+        sample, self._inbox.barometer = self._inbox.barometer, None
         return sample
 
     @property

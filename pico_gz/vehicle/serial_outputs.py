@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pico_gz.board_options import SerialFormat, SerialOutput
 from pico_gz.messages import GpsData
 from pico_gz.state import Stateful
 from pico_gz.units import US_PER_S
 from pico_gz.vehicle.nmea import encode_gga, encode_rmc
-from pico_gz.vehicle.options import SerialFormat, SerialOutput
 from pico_gz.vehicle.uart import UartPeer
 from pico_gz.vehicle.ubx import encode_nav_pvt
 

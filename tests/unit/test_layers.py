@@ -25,7 +25,7 @@ LAYERS = [
     },
     {"messages"},
     {"ports", "port_plan", "port_owner"},
-    {"rover", "codecs", "simulator"},
+    {"rover", "board_options", "codecs", "simulator"},
     {"transports"},
     {"adapters", "vehicle", "autopilot", "fdm", "mavlink"},
     {"bridge"},

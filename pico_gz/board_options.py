@@ -48,6 +48,18 @@ class CompassUnit(StrEnum):
         return 100.0 if self is CompassUnit.MICROTESLA else 1.0
 
 
+class PressureUnit(StrEnum):
+    """The unit of what ``read_barometer`` gives; 1 hectopascal is 100 pascal."""
+
+    PASCAL = "pascal"
+    HECTOPASCAL = "hectopascal"
+
+    @property
+    def pascals(self) -> float:
+        """How many pascal are one of it."""
+        return 100.0 if self is PressureUnit.HECTOPASCAL else 1.0
+
+
 class SerialFormat(StrEnum):
     """What a simulated GPS receiver says on its UART."""
 
@@ -81,6 +93,7 @@ class PlatformOptions(msgspec.Struct, frozen=True, kw_only=True):
         axis_remap: which body axis (FRD) the chip's x, y and z show, such as
             ``("+y", "-x", "+z")``; of accelerometer, gyro and compass.
         compass_unit: unit of the numbers that ``read_compass`` gives.
+        pressure_unit: unit of the pressure that ``read_barometer`` gives.
         battery_divider: battery volts per volt at the ADC pin.
         serial_outputs: GPS receivers by UART port.
         utc_start_s: UTC at simulation time 0, seconds since 1970 (2026-01-01 00:00:00).
@@ -89,6 +102,7 @@ class PlatformOptions(msgspec.Struct, frozen=True, kw_only=True):
     accel_convention: AccelConvention = AccelConvention.SPECIFIC_FORCE_FRD
     axis_remap: tuple[str, str, str] = ("+x", "+y", "+z")
     compass_unit: CompassUnit = CompassUnit.GAUSS
+    pressure_unit: PressureUnit = PressureUnit.PASCAL
     battery_divider: float = 3.95
     serial_outputs: Mapping[int, SerialOutput] = {}
     utc_start_s: int = 1_767_225_600
@@ -97,8 +111,10 @@ class PlatformOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse what no board has; plain words are as good as the enums."""
         accel = choice(AccelConvention, self.accel_convention, "accel_convention")
         compass = choice(CompassUnit, self.compass_unit, "compass_unit")
+        pressure = choice(PressureUnit, self.pressure_unit, "pressure_unit")
         msgspec.structs.force_setattr(self, "accel_convention", accel)
         msgspec.structs.force_setattr(self, "compass_unit", compass)
+        msgspec.structs.force_setattr(self, "pressure_unit", pressure)
         letters = sorted(axis[1:] for axis in self.axis_remap)
         if letters != ["x", "y", "z"] or not set(self.axis_remap) <= set(AXES):
             raise ConfigError(
