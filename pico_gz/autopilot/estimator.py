@@ -98,12 +98,12 @@ class Estimator(Stateful):
     def update(self, platform: SitlPlatform, now_us: int, throttle: float, steering: float) -> None:
         """Take all new samples; ``throttle`` and ``steering`` are the last outputs, -1..1."""
         tilt, position = self.tilt, self.position
-        tilt.add(platform.read_imu(), position.speed_mps, self.parked)
+        tilt.add(platform.read_body_imu(), position.speed_mps, self.parked)
         self.imu_us = tilt.last_us
         dt = tilt.elapsed_s
         if dt > 0.0:
             self._advance(now_us, dt, throttle, steering)
-        compass = platform.read_compass()
+        compass = platform.read_body_compass()
         if compass is not None:
             self._add_compass(compass, now_us)
         gps = platform.read_gps()
@@ -115,7 +115,7 @@ class Estimator(Stateful):
             new = wheels.add_encoders(encoders, now_us, self.params["WENC_RADIUS"])
             if new and not wheels.slipping:
                 position.pull_speed(wheels.encoder_mps, _ENCODER_GAIN)
-        baro = platform.read_barometer()
+        baro = platform.read_pascals()
         if baro is not None:
             self.baro_us = now_us
             self.altitude.add_pressure(baro.pressure_pa, baro.temperature_c)
