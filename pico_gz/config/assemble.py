@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pico_gz.config import checks
 from pico_gz.config.fleet import AdapterPlan, FleetConfig
 from pico_gz.config.overrides import FleetOverrides, apply_overrides, net_source
+from pico_gz.config.port_keys import port_key
 from pico_gz.config.problems import Findings, KeyPath
 from pico_gz.config.rovers import build_rover
 from pico_gz.config.settings import FleetFile
@@ -23,7 +24,7 @@ from pico_gz.config.world_settings import (
 )
 from pico_gz.errors import MessageError
 from pico_gz.messages.vehicle import GCS_SYSTEM_ID, check_name
-from pico_gz.ports import PortProblem, PortRules
+from pico_gz.ports import PortRules
 from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall
 
 # LightweightConfig's names for what a fitted sensor part says otherwise.
@@ -104,8 +105,9 @@ def assemble(
     )
     _check_gazebo_step(fleet, findings)
     _check_truth(fleet, entries, findings)
-    if not findings.has(*net_source("dashboard", overrides, environ)):
-        _check_ports(fleet, entries, findings)
+    dashboard = net_source("dashboard", overrides, environ)
+    if not findings.has(*dashboard):
+        _check_ports(fleet, entries, dashboard, findings)
     findings.raise_if_any(str(source) if source else "fleet")
     return fleet
 
@@ -212,28 +214,17 @@ def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Fin
             findings.add(path, NO_TRUTH, value="external", hint=NO_TRUTH_HINT)
 
 
-def _check_ports(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
+def _check_ports(
+    fleet: FleetConfig, entries: Mapping[int, Entry], dashboard: KeyPath, findings: Findings
+) -> None:
     """All ports at their worst: whoever is ``auto`` may still end up on Gazebo."""
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     plan = fleet.port_plan(on_gazebo=fleet.on_gazebo() | undecided)
-    _tell_ports(plan.impossible(), entries, findings, is_clash=False)
-    _tell_ports(plan.clashes(), entries, findings, is_clash=True)
-
-
-def _tell_ports(
-    problems: Sequence[PortProblem],
-    entries: Mapping[int, Entry],
-    findings: Findings,
-    *,
-    is_clash: bool,
-) -> None:
-    for problem in problems[:_MOST_PORTS_TOLD]:
-        entry = entries.get(problem.use.vehicle_id or 0, Entry())
-        place = entry.path if entry.path[0] == "vehicle" else ("ports",)
-        path = (*place, f"{problem.use.protocol} {problem.use.port}")
-        message = f"{problem.use.owner}, {problem.use.purpose}: {problem.reason}."
-        findings.add(path, message, is_clash=is_clash)
-    left = len(problems) - _MOST_PORTS_TOLD
-    if left > 0:
-        path = ("ports", "clashes" if is_clash else "numbers")
-        findings.add(path, f"{left} more like these.", is_clash=is_clash)
+    for problems, is_clash in ((plan.impossible(), False), (plan.clashes(), True)):
+        told: dict[KeyPath, list[str]] = {}
+        for problem in problems[:_MOST_PORTS_TOLD]:
+            entry = entries.get(problem.use.vehicle_id or 0, Entry())
+            path = port_key(problem.use, entry, fleet, dashboard)
+            told.setdefault(path, []).append(str(problem))
+        for path, sentences in told.items():
+            findings.add(path, " ".join(sentences), is_clash=is_clash)

@@ -45,6 +45,9 @@ def resolve(section: type, path: KeyPath) -> tuple[KeyPath, Any]:
 
 
 def _step_into(current: Any, part: str | int) -> Any:
+    if get_origin(current) in (Union, types.UnionType):
+        steps = (_step_into(option, part) for option in get_args(current))
+        return next((step for step in steps if step is not None), None)
     if dataclasses.is_dataclass(current) and isinstance(current, type):
         return field_types(current).get(str(part))
     origin = get_origin(current)
@@ -89,10 +92,11 @@ def expectation(kind: Any) -> str:
         quoted = ", ".join(f'"{word}"' for word in words)
         return f"one of {quoted}" if len(words) > 1 else quoted
     if origin is tuple:
-        item = get_args(kind)[0]
+        item, *others = get_args(kind)
         if dataclasses.is_dataclass(item):
             return "[[tables]]"
-        return "a list of numbers" if item is float else "a list of texts"
+        length = "" if Ellipsis in others else f"{1 + len(others)} "
+        return f"a list of {length}numbers" if item is float else f"a list of {length}texts"
     return "a table"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from pico_gz.board_options import PlatformOptions
 from pico_gz.config.settings import (
     GazeboSection,
     LayoutSection,
@@ -33,6 +34,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         config: what travels with the vehicle; its ports and adapter name are filled in.
         rover: how it is built, preset and changes together.
+        board: how its sensors are mounted and read; unused for an external autopilot.
         mission: mission file to load, if any.
         params: parameter file to load, if any.
         links: MAVLink links of this vehicle alone.
@@ -40,6 +42,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     config: VehicleConfig
     rover: RoverSpec
+    board: PlatformOptions = PlatformOptions()
     mission: Path | None = None
     params: Path | None = None
     links: tuple[Link, ...] = ()

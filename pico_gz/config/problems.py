@@ -88,6 +88,10 @@ class Findings:
         """Whether something is known to be wrong at ``path``, so that what follows is moot."""
         return path in self._places
 
+    def has_below(self, *path: str | int) -> bool:
+        """Whether something is known to be wrong at ``path`` or inside of it."""
+        return any(place[: len(path)] == path for place in self._places)
+
     def raise_if_any(self, source: str) -> None:
         """Refuse the fleet.
 

@@ -17,6 +17,11 @@ from pico_gz.rover import DEFAULT_PRESET, PRESETS, RoverSpec, rover_spec
 CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNELS}
 ROVER_KEYS = tuple(name for name in RoverSpec.__struct_fields__ if name != "preset")
 _PART_KEYS = ("imu", "gps", "compass", "barometer")
+# Each is judged alone first; what bounds it may be changed as well.
+_LOOSENED: dict[str, dict[str, float]] = {
+    "range_min_m": {"range_max_m": 100_000.0},
+    "range_max_m": {"range_min_m": 0.0},
+}
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(RoverSpec)}
 
 
@@ -46,7 +51,7 @@ def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> 
             findings.add(path, f"expected {_expected(name)}.", value=written)
         else:
             try:
-                rover_spec(base, {name: value})
+                rover_spec(base, {**_LOOSENED.get(name, {}), name: value})
             except ConfigError as error:
                 findings.add(path, _rule(error, name), value=written)
             else:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Interval
 
 from pico_gz.bridge.stall import StallPolicy
+from pico_gz.config.boards import BoardSection
 from pico_gz.config.types import (
     CHECKING,
     Degrees,
@@ -252,6 +253,8 @@ class VehicleSection:
     """Mission file (.plan or .waypoints), relative to the fleet file."""
     params: str | None = None
     """Parameter file (.parm), relative to the fleet file."""
+    board: BoardSection = field(default_factory=BoardSection)
+    """Its board, as in [board]; what is not given is the fleet's."""
     links: tuple[str, ...] = ()
     """More MAVLink links of this vehicle alone."""
 
@@ -270,6 +273,7 @@ class FleetFile:
     net: NetSection = field(default_factory=NetSection)
     mavlink: MavlinkSection = field(default_factory=MavlinkSection)
     rover: RoverSection = field(default_factory=RoverSection)
+    board: BoardSection = field(default_factory=BoardSection)
     gazebo: GazeboSection = field(default_factory=GazeboSection)
     adapters: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Further simulators by name, each with its type and that type's own options."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pico_gz.config.boards import build_board
 from pico_gz.config.checks import AdapterNames, check_autopilot, check_file, check_text_name
 from pico_gz.config.choose import ADAPTER_VARIABLE, wanted_adapter
 from pico_gz.config.fleet import VehiclePlan
@@ -24,6 +25,7 @@ from pico_gz.rover import PRESETS, RoverSpec
 
 DEFAULT_COUNT = 3
 _NO_TABLE = VehicleSection()
+_MOST_IDS_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class VehicleBuilder:
     def build(self, entries: Mapping[int, Entry]) -> tuple[VehiclePlan, ...]:
         """The whole fleet, in id order."""
         self._check_fleet_words()
+        self._check_explicit(entries)
         layout = self._file.layout
         poses = place(layout.kind, layout.spacing_m, list(entries))
         plans = [self._plan(number, entry, poses[number]) for number, entry in entries.items()]
@@ -120,6 +123,19 @@ class VehicleBuilder:
         if overrides.mission:
             mission = overrides.mission
             check_file(mission, ("--mission",), str(mission), self._findings)
+
+    def _check_explicit(self, entries: Mapping[int, Entry]) -> None:
+        """Who has no table at all has no place either."""
+        homeless = [i for i, entry in entries.items() if entry.table is _NO_TABLE]
+        if self._file.layout.kind is LayoutKind.EXPLICIT and homeless:
+            ids = ", ".join(map(str, homeless[:_MOST_IDS_TOLD]))
+            more = len(homeless) - _MOST_IDS_TOLD
+            self._findings.add(
+                ("--layout",) if self._overrides.layout else ("layout", "kind"),
+                f"no place for vehicle {ids}" + (f" and {more} more." if more > 0 else "."),
+                value="explicit",
+                hint="Give each a [[vehicle]] table with id, north_m and east_m.",
+            )
 
     def _plan(self, number: int, entry: Entry, pose: Pose) -> VehiclePlan:
         table, path = entry.table, entry.path
@@ -143,7 +159,7 @@ class VehicleBuilder:
             fdm_port=self._port_of(
                 table, path, "fdm_port", self._wire_rules(adapter).fdm_port(number)
             ),
-            pose=self._pose_of(table, path, pose),
+            pose=self._pose_of(number, entry, pose),
             preset=rover.preset,
             channels=rover.channels,
             noise=table.noise or self._file.rover.noise,
@@ -151,6 +167,13 @@ class VehicleBuilder:
         return VehiclePlan(
             config=config,
             rover=rover,
+            board=build_board(
+                self._file.board,
+                table.board,
+                (*path, "board"),
+                self._file.origin.date,
+                self._findings,
+            ),
             mission=overrides.mission or self._file_of(table.mission, (*path, "mission")),
             params=self._file_of(table.params, (*path, "params")),
             links=tuple(parsed_links(table.links)),
@@ -193,11 +216,14 @@ class VehicleBuilder:
                 self._findings.add((*path, key), f"is moved to {port}, not in 1..{MAX_PORT}.")
         return port if 1 <= port <= MAX_PORT else 0
 
-    def _pose_of(self, table: VehicleSection, path: KeyPath, pose: Pose) -> Pose:
-        if self._file.layout.kind is LayoutKind.EXPLICIT:
+    def _pose_of(self, number: int, entry: Entry, pose: Pose) -> Pose:
+        table, path = entry.table, entry.path
+        if self._file.layout.kind is LayoutKind.EXPLICIT and table is not _NO_TABLE:
             for key in ("north_m", "east_m"):
                 if getattr(table, key) is None:
-                    self._findings.add((*path, key), 'layout "explicit" needs it.')
+                    self._findings.add(
+                        (*path, key), f'vehicle {number} needs it with layout "explicit".'
+                    )
         return Pose(
             north_m=pose.north_m if table.north_m is None else table.north_m,
             east_m=pose.east_m if table.east_m is None else table.east_m,

@@ -29,7 +29,9 @@ def config_from_dict(plain: Mapping[str, Any]) -> FleetConfig:
         ConfigError: it is of another version.
     """
     try:
-        return msgspec.convert(_each_value(plain, _with_infinity), FleetConfig, dec_hook=_path)
+        return msgspec.convert(
+            _each_value(plain, _with_infinity), FleetConfig, dec_hook=_path, str_keys=True
+        )
     except msgspec.ValidationError as exc:
         raise ConfigError(f"The recorded fleet is of another version: {exc}.") from exc
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pico_gz.autopilot.api import GroundControlled, MissionType
+from pico_gz.board_options import PlatformOptions
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.config import FleetConfig, VehiclePlan
 from pico_gz.errors import ConfigError
@@ -13,6 +14,7 @@ from pico_gz.local_frame import LocalFrame
 from pico_gz.messages import VehicleConfig
 from pico_gz.session.missions import demo_square, load_items
 from pico_gz.vehicle.autopilot import Autopilot
+from pico_gz.vehicle.platform import SitlPlatform
 
 if TYPE_CHECKING:
     from pico_gz.autopilot.rover import RoverAutopilot
@@ -38,11 +40,13 @@ def spawn_vehicles(
     to_start: list[GroundControlled] = []
     for plan in fleet.vehicles:
         pilot = make_pilot(plan, param_dir)
+        external = plan.config.autopilot == "external"
         bridge.spawn_vehicle(
             plan.config,
             pilot,
+            platform=None if external else make_platform(plan),
             drive=plan.rover.drive,
-            external=plan.config.autopilot == "external",
+            external=external,
         )
         if plan.config.autopilot == BUILT_IN:
             rover = cast("RoverAutopilot", pilot)
@@ -50,6 +54,13 @@ def spawn_vehicles(
             if _give_mission(rover, plan, frame, demo=demo):
                 to_start.append(rover)
     return commanded, to_start
+
+
+def make_platform(plan: VehiclePlan) -> SitlPlatform:
+    """The board that a vehicle's autopilot runs on."""
+    return SitlPlatform(
+        plan.id, drive=plan.rover.drive, channels=plan.config.channels, options=plan.board
+    )
 
 
 def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | None:
@@ -76,6 +87,8 @@ def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAut
     from pico_gz.autopilot.rover import RoverAutopilot
 
     params = {**preset_params(plan.rover.preset), "SYSID_THISMAV": float(plan.id)}
+    if plan.board.battery_divider != PlatformOptions().battery_divider:
+        params["BATT_VOLT_MULT"] = plan.board.battery_divider
     if plan.params is not None:
         params.update(read_parameter_file(plan.params))
     return RoverAutopilot(

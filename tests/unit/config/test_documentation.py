@@ -8,6 +8,7 @@ import pytest
 
 from pico_gz.config import load_fleet
 from pico_gz.config.adapter_options import OPTIONS
+from pico_gz.config.boards import SerialSection
 from pico_gz.config.explain import field_types
 from pico_gz.config.rovers import ROVER_KEYS
 from pico_gz.config.settings import FleetFile, VehicleSection
@@ -36,6 +37,7 @@ SECTIONS = [
         for field in dataclasses.fields(FleetFile)
         if dataclasses.is_dataclass(field.default_factory)
     ),
+    ("[[board.serial]]", SerialSection),
     ("[[obstacle]]", ObstacleSection),
     ("[[vehicle]]", VehicleSection),
     *((f"[adapters.NAME]` of type `{kind}", section) for kind, section in OPTIONS.items()),

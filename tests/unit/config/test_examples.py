@@ -9,7 +9,7 @@ import pytest
 
 from pico_gz.config import default_fleet, load_fleet
 from pico_gz.config.adapter_options import OPTIONS
-from pico_gz.config.settings import FleetFile
+from pico_gz.config.settings import FleetFile, VehicleSection
 
 WORLDS = Path(__file__).parents[3] / "worlds"
 EXAMPLES = sorted(WORLDS.glob("*.toml"))
@@ -34,9 +34,21 @@ def test_the_default_example_shows_every_key():
     tables = tomllib.loads(shown)
     for field in dataclasses.fields(FleetFile):
         assert field.name in tables, field.name
-    for name in ("fleet", "origin", "time", "layout", "ports", "net", "mavlink", "gazebo", "wind"):
+    for name in (
+        "fleet",
+        "origin",
+        "time",
+        "layout",
+        "ports",
+        "net",
+        "mavlink",
+        "board",
+        "gazebo",
+        "wind",
+    ):
         section = next(f for f in dataclasses.fields(FleetFile) if f.name == name).default_factory
         assert set(tables[name]) == {key.name for key in dataclasses.fields(section)}, name
+    assert set(tables["vehicle"][0]) == {key.name for key in dataclasses.fields(VehicleSection)}
     for section in OPTIONS.values():
         for key in dataclasses.fields(section):
             assert re.search(rf"\b{key.name}\b", text), key.name
