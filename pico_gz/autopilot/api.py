@@ -13,6 +13,9 @@ from typing import Protocol
 
 import msgspec
 
+# The longest list a vehicle can keep, so that an upload can be refused before it begins.
+MAX_ITEMS = 1000
+
 
 class Mode(IntEnum):
     """Rover modes with ArduRover's numbers (``custom_mode``)."""
@@ -271,6 +274,9 @@ class GroundControlled(Protocol):
 
     def reset_params(self) -> Result:
         """Back to the defaults."""
+
+    def flush_params(self) -> Result:
+        """Keep changed parameters in their file now (PREFLIGHT_STORAGE); failed: the disk."""
 
     def reboot(self) -> Result:
         """Start again, as after power-on."""

@@ -9,13 +9,14 @@ from pico_gz.autopilot.origin import usable
 
 if TYPE_CHECKING:
     from pico_gz.autopilot.context import RoverContext
+    from pico_gz.autopilot.failsafe import Failsafe
 
 # ARMING_CHECK bits; bit 0 means all.
 _ALL, _COMPASS, _GPS, _INS, _RC, _BATTERY = 1, 4, 8, 16, 64, 256
 _CALIBRATED_SAMPLES = 40
 
 
-def arming_problems(rover: RoverContext, battery: BatteryMonitor) -> list[str]:
+def arming_problems(rover: RoverContext, battery: BatteryMonitor, failsafe: Failsafe) -> list[str]:
     """Everything that speaks against arming now; empty when nothing does."""
     mode = rover.modes.current
     if not mode.arms:
@@ -38,13 +39,20 @@ def arming_problems(rover: RoverContext, battery: BatteryMonitor) -> list[str]:
         problems += _battery(rover, battery)
     if rover.values["FENCE_ENABLE"] and rover.fence.breached:
         problems.append("vehicle is outside the fence")
+    if failsafe.gcs_lost(rover):
+        problems.append("GCS failsafe on")
     return problems
 
 
 def _inertial(rover: RoverContext) -> list[str]:
-    if not rover.estimator.imu_healthy(rover.now_us):
+    estimator = rover.estimator
+    if not estimator.imu_fresh(rover.now_us):
         return ["IMU not healthy"]
-    if rover.estimator.tilt.samples < _CALIBRATED_SAMPLES:
+    if not estimator.imu_watch.gyro_credible:
+        return ["gyros not healthy"]
+    if not estimator.imu_watch.accel_credible:
+        return ["accelerometers not healthy"]
+    if estimator.tilt.samples < _CALIBRATED_SAMPLES:
         return ["gyros still settling"]
     return []
 
@@ -80,4 +88,6 @@ def _battery(rover: RoverContext, battery: BatteryMonitor) -> list[str]:
     needed_v = rover.values["BATT_ARM_VOLT"]
     if 0.0 < battery.voltage_v < needed_v:
         return [f"battery {battery.voltage_v:.1f} V is below {needed_v:.1f} V"]
+    if battery.below("CRT"):
+        return ["battery critical"]
     return ["battery low"] if battery.below("LOW") else []

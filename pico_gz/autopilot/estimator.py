@@ -259,6 +259,8 @@ class Estimator(Stateful):
         tilt = self.tilt
         tilt.note_vibration()
         self.imu_watch.note(tilt.accel_mss, tilt.gyro_rads, self.parked, steering)
+        if not self.imu_watch.gyro_credible:
+            self.heading.distrust()
 
     # --- trust ----------------------------------------------------------------------------
 
@@ -286,6 +288,11 @@ class Estimator(Stateful):
             and now_us - self.compass_us <= _FRESH_US
             and self.heading.compass_ratio < 1.0
         )
+
+    def compass_contradicts(self, now_us: int) -> bool:
+        """Whether the compass is used, delivers, and says another heading."""
+        fresh = self.compass_us >= 0 and now_us - self.compass_us <= _FRESH_US
+        return fresh and bool(self.params["COMPASS_USE"]) and self.heading.compass_ratio > 1.0
 
     def baro_healthy(self, now_us: int) -> bool:
         """Whether the barometer delivers."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pico_gz.autopilot.angles import RAD_PER_DEG, sincos
 from pico_gz.autopilot.api import Mode, Result
 from pico_gz.autopilot.battery import BatteryMonitor
+from pico_gz.autopilot.sensor_news import SensorNews
 from pico_gz.state import Stateful
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _CRASH_MPS = 0.08
 _CRASH_RADPS = 0.08
 _FENCE_FAR_M = 100.0
 _FENCE_AGAIN_M = 20.0
+_BATTERY_CRITICAL = "Battery critical"
 
 
 class Action(IntEnum):
@@ -61,10 +63,12 @@ class Failsafe(Stateful):
         gcs_us: time of the last heartbeat of SYSID_MYGCS, -1 before any.
         since_us: per cause, since when it lasts; absent when it does not.
         fired: causes whose action has been taken and that still last.
+        armed: what the rover was when last looked at.
     """
 
-    __slots__ = _state_fields = ("crash_since_us", "ekf_count", "ekf_fired", "fence_fired_m",
-                                 "fired", "gcs_us", "gps_lost", "since_us")  # fmt: skip
+    __slots__ = _state_fields = ("armed", "crash_since_us", "ekf_count", "ekf_fired",
+                                 "fence_fired_m", "fired", "gcs_us", "news",
+                                 "since_us")  # fmt: skip
 
     def __init__(self) -> None:
         self.gcs_us = -1
@@ -74,12 +78,17 @@ class Failsafe(Stateful):
         self.ekf_fired = False
         self.crash_since_us = -1
         self.fence_fired_m = 0.0
-        self.gps_lost = False
+        self.armed = False
+        self.news = SensorNews()
 
     def check(self, rover: RoverContext, battery: BatteryMonitor) -> None:
         """Look at everything once."""
+        if rover.armed and not self.armed:
+            # What went wrong while nothing could move has to be acted on now.
+            self.fired.clear()
+        self.armed = rover.armed
         self._check_links(rover)
-        self._check_gps(rover)
+        self.news.check(rover)
         self._check_estimator(rover)
         self._check_battery(rover, battery)
         self._check_fence(rover)
@@ -87,13 +96,20 @@ class Failsafe(Stateful):
 
     # --- radio and ground station ---------------------------------------------------------
 
+    def gcs_lost(self, rover: RoverContext) -> bool:
+        """Whether a ground station was there, is gone, and should not be."""
+        values = rover.values
+        silent_us = rover.now_us - self.gcs_us
+        silent = self.gcs_us >= 0 and silent_us > values["FS_GCS_TIMEOUT"] * 1e6
+        return silent and values["FS_GCS_ENABLE"] > 0
+
     def _check_links(self, rover: RoverContext) -> None:
-        values, now_us = rover.values, rover.now_us
-        radio = int(values["FS_THR_ENABLE"])
+        radio = int(rover.values["FS_THR_ENABLE"])
+        if not rover.rc.seen and "Radio" in self.fired:
+            # Its action gave the overrides back: nothing returned, there is none any more.
+            self.fired.remove("Radio")
         self._link(rover, "Radio", radio, radio > 0 and rover.rc.lost())
-        ground = int(values["FS_GCS_ENABLE"])
-        silent = self.gcs_us >= 0 and now_us - self.gcs_us > values["FS_GCS_TIMEOUT"] * 1e6
-        self._link(rover, "GCS", ground, ground > 0 and silent)
+        self._link(rover, "GCS", int(rover.values["FS_GCS_ENABLE"]), self.gcs_lost(rover))
 
     def _link(self, rover: RoverContext, cause: str, enable: int, bad: bool) -> None:
         if not self._lasts(rover, cause, bad, rover.values["FS_TIMEOUT"]):
@@ -121,15 +137,6 @@ class Failsafe(Stateful):
 
     # --- estimator ------------------------------------------------------------------------
 
-    def _check_gps(self, rover: RoverContext) -> None:
-        estimator = rover.estimator
-        lost = estimator.frame is not None and not estimator.gps_healthy(rover.now_us)
-        if lost and not self.gps_lost:
-            rover.say(4, "GPS lost, dead reckoning")
-        elif self.gps_lost and not lost:
-            rover.say(6, "GPS is back")
-        self.gps_lost = lost
-
     def _check_estimator(self, rover: RoverContext) -> None:
         estimator = rover.estimator
         limit = rover.values["FS_EKF_THRESH"]
@@ -139,7 +146,8 @@ class Failsafe(Stateful):
             estimator.position.position_ratio,
         )
         lost = rover.home.valid and not rover.position_valid()
-        bad = lost or sum(ratio > limit for ratio in ratios) >= 2
+        broken = not estimator.imu_healthy(rover.now_us)
+        bad = lost or broken or sum(ratio > limit for ratio in ratios) >= 2
         self.ekf_count = min(_EKF_CHECKS, self.ekf_count + 1) if bad else 0
         if self.ekf_count < _EKF_CHECKS:
             if self.ekf_fired and not bad:
@@ -150,7 +158,8 @@ class Failsafe(Stateful):
         if self.ekf_fired or action == 0 or not rover.armed:
             return
         self.ekf_fired = True
-        rover.say(2, "EKF failsafe: " + ("position lost" if lost else "variances too large"))
+        why = "position lost" if lost else "IMU failed" if broken else "variances too large"
+        rover.say(2, f"EKF failsafe: {why}")
         if action == 1 and rover.modes.current.needs_position:
             act(rover, Action.HOLD, "EKF failsafe")
 
@@ -160,7 +169,10 @@ class Failsafe(Stateful):
         if not battery.enabled:
             return
         values = rover.values
-        for level, cause in (("CRT", "Battery critical"), ("LOW", "Battery low")):
+        for level, cause in (("CRT", _BATTERY_CRITICAL), ("LOW", "Battery low")):
+            if level == "LOW" and _BATTERY_CRITICAL in self.fired and values["BATT_FS_CRT_ACT"]:
+                # The graver failsafe has acted; the lesser one must not undo that.
+                continue
             bad = battery.below(level) or cause in self.fired
             if self._lasts(rover, cause, bad, values["BATT_LOW_TIMER"]) and rover.armed:
                 act(rover, int(values[f"BATT_FS_{level}_ACT"]), cause)

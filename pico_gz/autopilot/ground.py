@@ -150,7 +150,7 @@ class GroundCommands:
         rover = self._rover
         if rover.armed:
             return Result.ACCEPTED
-        problems = [] if force else arming_problems(rover, self._battery)
+        problems = [] if force else arming_problems(rover, self._battery, self._failsafe)
         for problem in problems:
             rover.say(2, f"Arm: {problem}")
         if problems or not rover.modes.current.arms:
@@ -219,7 +219,7 @@ class GroundCommands:
 
     def prearm_checks(self) -> Result:
         """Run the arming checks and tell the outcome in status texts."""
-        problems = arming_problems(self._rover, self._battery)
+        problems = arming_problems(self._rover, self._battery, self._failsafe)
         for problem in problems:
             self._rover.say(4, f"PreArm: {problem}")
         if not problems:

@@ -20,6 +20,7 @@ _COMPASS_GATE_RAD = 0.7
 _LONGEST_BIAS_RADPS = 0.3
 # Compass samples refused in a row, 25 a second, until the heading is what must be wrong.
 _MOST_REFUSALS = 250
+_DISTRUSTED_VAR = 1.0
 
 
 class HeadingFilter(Stateful):
@@ -120,6 +121,10 @@ class HeadingFilter(Stateful):
         self.p_yy = sigma_rad * sigma_rad
         self.p_yb = self.p_yo = 0.0
         self._note_reset()
+
+    def distrust(self) -> None:
+        """The gyro failed: whatever else tells a heading is to be followed."""
+        self.p_yy = max(self.p_yy, _DISTRUSTED_VAR)
 
     def _note_reset(self) -> None:
         # What led astray was most likely the gyro, so its bias is open again.

@@ -49,10 +49,8 @@ class ImuWatch(Stateful):
     def note(self, accel_mss: Vector3, gyro_rads: Vector3, parked: bool, steering: float) -> None:
         """Take a sample; ``steering`` is the last output, -1..1."""
         ax, ay, az = accel_mss
-        force_sq = ax * ax + ay * ay + az * az
-        real = (
-            _LEAST_FORCE_MPS2 * _LEAST_FORCE_MPS2 < force_sq < _MOST_FORCE_MPS2 * _MOST_FORCE_MPS2
-        )
+        force_mps2 = sqrt(ax * ax + ay * ay + az * az)
+        real = _LEAST_FORCE_MPS2 < force_mps2 < _MOST_FORCE_MPS2
         self.strange_force = 0 if real else self.strange_force + 1
         tumbling = max(abs(gyro_rads[0]), abs(gyro_rads[1])) > _MOST_TUMBLE_RADPS
         self.strange_turn = self.strange_turn + 1 if tumbling else 0

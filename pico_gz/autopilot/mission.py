@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pico_gz.autopilot.api import MissionItem, MissionResult, MissionType
+from pico_gz.autopilot.api import MAX_ITEMS, MissionItem, MissionResult, MissionType
 from pico_gz.autopilot.commands import (
     CIRCLE_COMMANDS,
     NAV_COMMANDS,
@@ -17,7 +17,6 @@ from pico_gz.autopilot.commands import (
     Command,
 )
 
-MAX_ITEMS = 700
 _MISSION_FRAMES = frozenset({0, 2, 3, 5, 6, 10, 11})
 _MISSION_COMMANDS = NAV_COMMANDS | {
     Command.CONDITION_DELAY,

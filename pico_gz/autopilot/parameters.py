@@ -14,11 +14,15 @@ _NAMES = tuple(PARAMETERS)
 _INDEX = {name: index for index, name in enumerate(_NAMES)}
 
 SIM_PREFIX = "SIM_"
+# Ground stations send single precision: 0.4 comes as 0.4000000059604645.
+_SINGLE_ROUNDING = 6e-8
 
 
 def allowed(spec: ParamSpec, value: float) -> bool:
     """Whether ``value`` is in range and of the right type (whole, unless it is a float)."""
-    if not isfinite(value) or not spec.low <= value <= spec.high:
+    low = spec.low - _SINGLE_ROUNDING * abs(spec.low)
+    high = spec.high + _SINGLE_ROUNDING * abs(spec.high)
+    if not isfinite(value) or not low <= value <= high:
         return False
     return spec.type is ParamType.REAL32 or value == int(value)
 
@@ -105,6 +109,10 @@ class ParamStore:
         """Whether anything changed since the last call."""
         dirty, self._dirty = self._dirty, False
         return dirty
+
+    def keep_dirty(self) -> None:
+        """The change could not be saved, so it still has to be."""
+        self._dirty = True
 
     def drain_changes(self) -> list[ParamInfo]:
         """Take what was set since the last call, in that order."""

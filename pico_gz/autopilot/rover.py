@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pico_gz.autopilot.api import Mode, Result, StatusText, Telemetry
+from pico_gz.autopilot.api import Mode, ParamInfo, Result, StatusText, Telemetry
 from pico_gz.autopilot.arming import arming_problems
 from pico_gz.autopilot.battery import BatteryMonitor
 from pico_gz.autopilot.context import RoverContext
@@ -70,6 +70,7 @@ class RoverAutopilot(GroundCommands):
         self._switches = PilotSwitches()
         self._platform: SitlPlatform | None = None
         self._param_file = param_file
+        self._save_failed = False
         self._loops = 0
         if param_file is not None and param_file.exists():
             self._load_params(param_file)
@@ -162,7 +163,7 @@ class RoverAutopilot(GroundCommands):
         """What it believes now; built on request."""
         platform = self._platform
         servo_us = platform.servo_outputs_us() if platform is not None else ()
-        ready = not arming_problems(self._rover, self._battery)
+        ready = not arming_problems(self._rover, self._battery, self._failsafe)
         return build_telemetry(self._rover, self._battery, servo_us, ready)
 
     def reboot(self) -> Result:
@@ -185,15 +186,27 @@ class RoverAutopilot(GroundCommands):
 
     # --- parameters in a file -------------------------------------------------------------
 
-    def flush_params(self) -> None:
+    def flush_params(self) -> Result:
         """Write changed parameters to the file now, if there is one and anything changed."""
-        if self._param_file is None or not self._rover.params.take_dirty():
-            return
+        params = self._rover.params
+        if self._param_file is None or not params.take_dirty():
+            return Result.ACCEPTED
         try:
-            write_parameter_file(self._param_file, self._rover.params.changed_from_base())
+            write_parameter_file(self._param_file, params.changed_from_base())
         except OSError as error:
-            logger.warning("Parameters cannot be saved to %s: %s", self._param_file, error)
-            self._rover.say(3, "Parameters could not be saved")
+            params.keep_dirty()
+            if not self._save_failed:
+                logger.warning("Parameters cannot be saved to %s: %s", self._param_file, error)
+                self._rover.say(3, "Parameters could not be saved")
+            self._save_failed = True
+            return Result.FAILED
+        self._save_failed = False
+        return Result.ACCEPTED
+
+    def drain_param_changes(self) -> list[ParamInfo]:
+        """Take the parameters set since the last call; what is told is in the file."""
+        self.flush_params()
+        return super().drain_param_changes()
 
     def _load_params(self, path: Path) -> None:
         for name, value in read_parameter_file(path, strict=False).items():

@@ -188,8 +188,9 @@ def _health(rover: RoverContext, battery: BatteryMonitor, ready: bool) -> dict[s
         (_BATTERY, battery.enabled, not battery.below("LOW")),
     )
     healthy = _CONTROL | _MOTORS
-    if estimator.imu_healthy(now_us):
-        healthy |= _GYRO | _ACCEL
+    if estimator.imu_fresh(now_us):
+        healthy |= _GYRO if estimator.imu_watch.gyro_credible else 0
+        healthy |= _ACCEL if estimator.imu_watch.accel_credible else 0
     if attitude:
         healthy |= _AHRS
     if ready:

@@ -29,6 +29,7 @@ class AutoPhase(IntEnum):
     LOITER = 3
     TURNS = 4
     HOME = 5
+    DONE = 6
 
 
 class AutoMode(RoverMode):
@@ -51,8 +52,9 @@ class AutoMode(RoverMode):
         if len(runner.items()) < 2:
             return "there is no mission"
         rover.navigator.reversed = False
-        again = runner.state is MissionState.COMPLETE or rover.values["MIS_RESTART"] == 1
-        if again:
+        # MIS_RESTART is about a mission that was left; one not begun starts where it was set to.
+        left = runner.state is MissionState.PAUSED
+        if runner.state is MissionState.COMPLETE or (left and rover.values["MIS_RESTART"] == 1):
             runner.reset()
         self.start_from(rover, runner.current or 1)
         return ""
@@ -62,10 +64,14 @@ class AutoMode(RoverMode):
         if rover.runner.start_at(seq):
             self._start_item(rover, rover.here())
         else:
-            self._finish(rover)
+            # Only a running mode can hand over to another.
+            self.phase = AutoPhase.DONE
 
     def run(self, rover: RoverContext) -> None:
         """Drive the current item; go on when it is done."""
+        if self.phase is AutoPhase.DONE:
+            self._finish(rover)
+            return
         if rover.runner.pending:
             self._do_pending(rover)
         phase = self.phase

@@ -93,6 +93,7 @@ class World:
         self.voltage = 7.6
         self.texts: list[str] = []
         self.stuck = False
+        self.gyro_dead = self.accel_dead = False
 
     # --- stepping -------------------------------------------------------------------------
 
@@ -160,6 +161,10 @@ class World:
                 self.rate + self.gyro_bias + noise * gauss(0, 0.01),
             ),
         )
+        if self.gyro_dead:
+            imu = ImuData(imu.accel_mss, (0.0, 0.0, 0.0))
+        if self.accel_dead:
+            imu = ImuData((0.0, 0.0, 0.0), imu.gyro_rads)
         tick = self.time_us // STEP_US
         return SensorData(
             timestamp_us=self.time_us,

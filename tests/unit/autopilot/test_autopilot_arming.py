@@ -71,6 +71,23 @@ def test_lost_sensors():
     assert refused(world) == ["Arm: compass not healthy", "Arm: GPS: need 3D fix"]
 
 
+@pytest.mark.parametrize(
+    ("part", "reason", "bit"),
+    [("gyro_dead", "gyros not healthy", 1), ("accel_dead", "accelerometers not healthy", 2)],
+)
+def test_a_dead_imu_does_not_arm(part, reason, bit):
+    world = World(noise=1.0)
+    world.run(3.0)
+    assert world.autopilot.telemetry().sensors_healthy & 3 == 3
+    setattr(world, part, True)
+    world.run(3.0)
+    assert world.autopilot.telemetry().sensors_healthy & 3 == 3 & ~bit
+    assert refused(world) == [f"Arm: {reason}"]
+    setattr(world, part, False)
+    world.run(10.0)
+    assert world.autopilot.arm() is Result.ACCEPTED
+
+
 def test_throttle_must_be_neutral():
     world = World()
     world.run(3.0)

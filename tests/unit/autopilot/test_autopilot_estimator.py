@@ -131,6 +131,19 @@ def test_a_mad_compass_is_not_followed():
     assert heading.compass_ratio > 0.8
 
 
+def test_a_compass_that_insists_is_believed_in_the_end():
+    heading = HeadingFilter()
+    for _ in range(100):
+        heading.turn(0.0, 0.04)
+        heading.fuse_compass(0.0)
+    for _ in range(260):
+        heading.turn(0.0, 0.04)
+        heading.fuse_compass(2.0)
+    assert heading.yaw_rad == pytest.approx(2.0, abs=0.1)
+    assert heading.compass_ratio < 0.5
+    assert heading.resets == 1
+
+
 def test_heading_wraps_at_south():
     heading = HeadingFilter()
     heading.fuse_compass(3.1)
@@ -174,6 +187,16 @@ def test_a_glitch_is_rejected_and_in_the_end_believed():
         position.fuse_fix(now_us, position.recall(now_us), 50.0, 0.0)
     assert position.north_m == pytest.approx(50.0)
     assert position.position_ratio < 0.2
+
+
+def test_fixes_all_over_the_place_are_never_believed():
+    position = advanced(speed=0.0)
+    now_us = 600_000
+    for n in range(100):
+        now_us += 200_000
+        assert not position.fuse_fix(now_us, position.recall(now_us), 50.0 + 20.0 * n, 0.0)
+        assert not position.credible
+    assert position.north_m == 0.0
 
 
 def test_wheel_model_learns_the_top_speed():

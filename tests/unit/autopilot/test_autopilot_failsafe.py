@@ -116,6 +116,21 @@ def test_the_action_is_taken_once():
     assert mode_of(world) == "AUTO"
 
 
+def test_overrides_that_stop_are_lost_and_do_not_come_back_by_being_cleared():
+    world = World().ready()
+    world.autopilot.rc_override({3: 1700})
+    world.run(10.0)
+    assert mode_of(world) == "HOLD"
+    assert "Radio failsafe" in world.texts
+    assert "Radio failsafe cleared" not in world.texts
+    world.autopilot.set_mode(Mode.MANUAL)
+    for _ in range(2):
+        # The next loss counts like the first.
+        world.autopilot.rc_override({3: 1700})
+        world.run(10.0)
+    assert mode_of(world) == "HOLD"
+
+
 def test_overrides_are_cleared_by_a_failsafe():
     world = driving(FS_GCS_ENABLE=1.0, RC_OVERRIDE_TIME=-1.0)
     world.autopilot.rc_override({3: 1900})
@@ -147,6 +162,23 @@ def test_gcs_loss_is_off_by_default():
     world.autopilot.gcs_heartbeat(255)
     world.run(15.0)
     assert mode_of(world) == "AUTO"
+
+
+def test_a_ground_station_lost_before_arming_counts():
+    world = World(params={"FS_GCS_ENABLE": 1.0})
+    world.run(3.0)
+    world.autopilot.gcs_heartbeat(255)
+    world.run(10.0)
+    assert world.autopilot.arm() is Result.FAILED
+    world.run(0.1)
+    assert "Arm: GCS failsafe on" in world.texts
+    world.texts.clear()
+    assert world.autopilot.arm(force=True) is Result.ACCEPTED
+    world.autopilot.replace_items(MissionType.MISSION, waypoints((60, 0)))
+    assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
+    world.run(0.5)
+    assert mode_of(world) == "HOLD"
+    assert "GCS failsafe" in world.texts
 
 
 # --- estimator --------------------------------------------------------------------------------
@@ -183,6 +215,33 @@ def test_manual_driving_needs_no_position():
     assert mode_of(world) == "MANUAL"
 
 
+@pytest.mark.parametrize("part", ["gyro_dead", "accel_dead"])
+def test_a_dead_imu_ends_in_hold(part):
+    world = World(noise=1.0).ready()
+    world.autopilot.replace_items(MissionType.MISSION, waypoints((6, 0), (6, 6), (0, 6)))
+    assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
+    world.run(3.0)
+    setattr(world, part, True)
+    # A gyro that says "straight on" is found out in the next turn.
+    assert world.run_until(lambda: mode_of(world) == "HOLD", 15.0)
+    assert "EKF failsafe: IMU failed" in world.texts
+    world.run(3.0)
+    assert world.speed == pytest.approx(0.0, abs=0.02)
+    setattr(world, part, False)
+    world.run(3.0)
+    assert "EKF failsafe cleared" in world.texts
+
+
+def test_nothing_is_wrong_with_an_imu_without_noise():
+    world = World().ready()
+    world.run(5.0)
+    assert world.autopilot.prearm_checks() is Result.ACCEPTED
+    world.autopilot.replace_items(MissionType.MISSION, waypoints((6, 0), (6, 6)))
+    assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
+    assert world.run_until(lambda: world.autopilot.status().done, 60.0)
+    assert not [text for text in world.texts if "failsafe" in text]
+
+
 # --- battery ----------------------------------------------------------------------------------
 
 
@@ -205,6 +264,32 @@ def test_battery_low_and_critical():
     world.autopilot.set_mode(Mode.AUTO)
     world.run(6.0)
     assert mode_of(world) == "AUTO"
+
+
+@pytest.mark.parametrize(("critical", "mode"), [(2.0, "HOLD"), (0.0, "RTL")])
+def test_low_does_not_undo_what_critical_did(critical, mode):
+    world = driving(
+        BATT_LOW_VOLT=7.0, BATT_CRT_VOLT=6.5, BATT_FS_LOW_ACT=1.0, BATT_FS_CRT_ACT=critical,
+        BATT_LOW_TIMER=5.0,
+    )  # fmt: skip
+    world.voltage = 6.0
+    world.run(8.0)
+    assert mode_of(world) == mode
+    assert "Battery critical failsafe" in world.texts
+
+
+def test_a_battery_critical_before_arming_counts():
+    world = World(params={"BATT_CRT_VOLT": 6.5, "BATT_FS_CRT_ACT": 2.0, "BATT_LOW_TIMER": 2.0})
+    world.voltage = 6.0
+    world.run(6.0)
+    assert world.autopilot.arm() is Result.FAILED
+    world.run(0.1)
+    assert "Arm: battery critical" in world.texts
+    assert world.autopilot.arm(force=True) is Result.ACCEPTED
+    world.autopilot.replace_items(MissionType.MISSION, waypoints((60, 0)))
+    assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
+    world.run(0.5)
+    assert mode_of(world) == "HOLD"
 
 
 def test_a_short_dip_is_forgiven():

@@ -6,6 +6,7 @@ import pytest
 
 from pico_gz.autopilot.api import MissionItem, MissionResult, MissionType
 from pico_gz.autopilot.mission import MAX_ITEMS, ItemStore, check_item
+from pico_gz.mavlink import missions
 
 LAT, LON = 356812360, 1397671250
 
@@ -110,3 +111,11 @@ def test_state_round_trip():
     other.load_state(store.save_state())
     assert other.items(MissionType.MISSION) == store.items(MissionType.MISSION)
     assert other.items(MissionType.RALLY) == store.items(MissionType.RALLY)
+
+
+def test_an_upload_may_be_as_long_as_what_is_kept():
+    """Else the vehicle takes every item of a long list, to refuse it with the last one."""
+    assert missions.MAX_ITEMS == MAX_ITEMS
+    store = ItemStore()
+    longest = [item(n) for n in range(MAX_ITEMS)]
+    assert store.replace(MissionType.MISSION, longest) is MissionResult.ACCEPTED

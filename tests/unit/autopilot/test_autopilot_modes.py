@@ -388,6 +388,31 @@ def test_done_behaviour(behaviour, mode):
     assert (world.north, world.east) == pytest.approx(where, abs=0.1)
 
 
+@pytest.mark.parametrize(("behaviour", "mode"), [(0, "AUTO"), (2, "ACRO"), (3, "MANUAL")])
+def test_a_mission_without_a_place_is_done_at_once(behaviour, mode):
+    world = World(params={"MIS_DONE_BEHAVE": float(behaviour)}).ready()
+    home = waypoints()
+    speed = MissionItem(seq=1, command=178, param2=0.4)
+    assert world.autopilot.replace_items(MissionType.MISSION, [*home, speed]) == 0
+    assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
+    world.run(1.0)
+    assert world.texts.count("Mission Complete") == 1
+    assert mode_of(world) == mode
+    assert world.autopilot.status().done
+
+
+@pytest.mark.parametrize("restart", [0.0, 1.0])
+def test_an_item_to_start_at_is_where_it_starts(restart):
+    world = World(params={"MIS_RESTART": restart}).ready()
+    world.autopilot.replace_items(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
+    assert world.autopilot.start_mission(2) is Result.ACCEPTED
+    assert world.autopilot.status().waypoint == 2
+    world.run(1.0)
+    world.autopilot.set_mode(Mode.HOLD)
+    world.autopilot.set_mode(Mode.AUTO)
+    assert world.autopilot.status().waypoint == (1 if restart else 2)
+
+
 def test_a_finished_mission_can_be_started_again():
     world = World()
     assert world.drive_mission(waypoints((2, 0)), 40.0)

@@ -1,9 +1,13 @@
 """Parameter files: read with clear errors, written so that a kill cannot spoil them."""
 
+import struct
+
 import pytest
 
 from pico_gz.autopilot import parameter_file
+from pico_gz.autopilot.api import ParamType, Result
 from pico_gz.autopilot.parameter_file import read_parameter_file, write_parameter_file
+from pico_gz.autopilot.parameter_table import PARAMETERS, READ_ONLY
 from pico_gz.autopilot.rover import RoverAutopilot
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.platform import SitlPlatform
@@ -80,3 +84,27 @@ def test_an_unwritable_file_does_not_stop_the_rover(tmp_path):
     pilot.set_param("WP_SPEED", 1.25)
     pilot.flush_params()
     assert "Parameters could not be saved" in [text.text for text in pilot.drain_texts()]
+    # It goes on trying, and says so once.
+    assert pilot.flush_params() is Result.FAILED
+    assert not pilot.drain_texts()
+    blocked.unlink()
+    assert pilot.flush_params() is Result.ACCEPTED
+    assert "WP_SPEED" in (blocked / "rover.parm").read_text()
+
+
+def test_what_is_told_is_in_the_file(tmp_path):
+    path = tmp_path / "rover_1.parm"
+    pilot = RoverAutopilot(param_file=path)
+    pilot.set_param("WP_SPEED", 1.25)
+    assert [info.name for info in pilot.drain_param_changes()] == ["WP_SPEED"]
+    assert read_parameter_file(path) == {"WP_SPEED": 1.25}
+
+
+def test_limits_hold_in_single_precision():
+    pilot = RoverAutopilot()
+    for name, spec in PARAMETERS.items():
+        if spec.type is ParamType.REAL32 and name not in READ_ONLY:
+            for limit in (spec.low, spec.high):
+                single = struct.unpack("f", struct.pack("f", limit))[0]
+                assert pilot.set_param(name, single).value == single, name
+    assert pilot.set_param("ATC_SPEED_D", 0.4001).value < 0.4001
