@@ -11,6 +11,7 @@
     |    `- PortClashError                 two users of one port, or a port in use
     |- MissingExtraError (ImportError)   an optional dependency; names the extra
     |- MissingProgramError               Gazebo, Docker, ArduRover ... is not here
+    |- MissingPermissionError (PermissionError)   a folder or file that may not be written
     |- MessageError (ValueError)         a value that may not travel (NaN, out of range)
     |- ProtocolError                     the wire
     |    |- EncodeError                    we were about to break it
@@ -102,6 +103,10 @@ class MissingExtraError(PicoGzError, ImportError):
 
 class MissingProgramError(PicoGzError):
     """A program that was asked for is not on this machine."""
+
+
+class MissingPermissionError(PicoGzError, PermissionError):
+    """A folder or file that this user may not write."""
 
 
 class MessageError(PicoGzError, ValueError):

@@ -101,12 +101,19 @@ def _print_status(status: dict[str, Any]) -> None:
         (
             vehicle_id,
             vehicle["name"],
-            "-" if vehicle["north_m"] is None else f"{vehicle['north_m']:.2f}",
-            "-" if vehicle["east_m"] is None else f"{vehicle['east_m']:.2f}",
+            _figure(vehicle["north_m"], 2),
+            _figure(vehicle["east_m"], 2),
+            _figure(vehicle["yaw_deg"], 1),
             vehicle["mode"],
             "armed" if vehicle["armed"] else "disarmed",
             vehicle["last_message"],
         )
         for vehicle_id, vehicle in status["vehicles"].items()
     ]
-    print_table(("id", "name", "north m", "east m", "mode", "state", "last message"), rows)
+    print_table(
+        ("id", "name", "north m", "east m", "yaw deg", "mode", "state", "last message"), rows
+    )
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

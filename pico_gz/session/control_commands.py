@@ -10,6 +10,9 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of
 from pico_gz.bridge.view import BridgeState
 from pico_gz.errors import ConfigError
+from pico_gz.exact import DEG_PER_RAD
+from pico_gz.frames import yaw_from_quat
+from pico_gz.messages import VehicleTruth
 from pico_gz.session.control_server import Command
 
 # (vehicle id, unit, kind of failure)
@@ -48,14 +51,16 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
         return status_of(bridge)
 
     def set_pose(request: Mapping[str, Any]) -> dict[str, Any]:
-        bridge.set_pose(
-            integer(request, "id", 1, 255),
-            number(request, "north_m"),
-            number(request, "east_m"),
-            number(request, "yaw_deg"),
-            number(request, "speed_mps") if "speed_mps" in request else 0.0,
-        )
-        return status_of(bridge)
+        vehicle_id = integer(request, "id", 1, 255)
+        north_m, east_m = number(request, "north_m"), number(request, "east_m")
+        yaw_deg = number(request, "yaw_deg")
+        speed_mps = number(request, "speed_mps") if "speed_mps" in request else 0.0
+
+        def move() -> dict[int, VehicleTruth]:
+            bridge.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
+            return _truth_now(bridge)
+
+        return status_of(bridge, bridge.call(move))
 
     def fail(request: Mapping[str, Any]) -> dict[str, Any]:
         unit, kind = str(request.get("unit", "")), str(request.get("type", ""))
@@ -74,17 +79,23 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
     }
 
 
-def status_of(bridge: SitlBridge) -> dict[str, Any]:
-    """How the run stands."""
+def status_of(
+    bridge: SitlBridge, truth_now: Mapping[int, VehicleTruth] | None = None
+) -> dict[str, Any]:
+    """How the run stands; vehicles are where the last step left them, or at ``truth_now``."""
     view = bridge.view
+    if truth_now is None and bridge.is_paused():
+        truth_now = _truth_now(bridge)  # somebody may have moved them since the last step
+    places = {**view.truth, **(truth_now or {})}
     vehicles = {}
     for vehicle in bridge.vehicles():
-        truth, status = view.truth.get(vehicle.id), vehicle.status()
+        truth, status = places.get(vehicle.id), vehicle.status()
         vehicles[str(vehicle.id)] = {
             "name": vehicle.config.label,
             "adapter": vehicle.adapter,
             "north_m": truth.north_m if truth else None,
             "east_m": truth.east_m if truth else None,
+            "yaw_deg": yaw_from_quat(truth.quat_wxyz) * DEG_PER_RAD if truth else None,
             "mode": status.mode,
             "armed": status.armed,
             "last_message": status.last_message,
@@ -103,6 +114,14 @@ def status_of(bridge: SitlBridge) -> dict[str, Any]:
         "speed": speed_of(bridge.time_mode) or "max",
         "vehicles": vehicles,
     }
+
+
+def _truth_now(bridge: SitlBridge) -> dict[int, VehicleTruth]:
+    """Where the simulators have the vehicles; asked between steps, when nobody is disturbed."""
+    found: dict[int, VehicleTruth] = {}
+    for name in sorted({vehicle.adapter for vehicle in bridge.vehicles()}):
+        found |= bridge.get_adapter(name).receive_truth()
+    return found
 
 
 def integer(request: Mapping[str, Any], name: str, low: int, high: int) -> int:

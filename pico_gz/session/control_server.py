@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_LINE_BYTES = 65_536
 IDLE_LIMIT_S = 60.0
 MAX_CLIENTS = 16
+_LONGEST = f"A line has at most {MAX_LINE_BYTES} bytes."
 
 Command = Callable[[Mapping[str, Any]], Any]
 
@@ -67,7 +68,12 @@ class ControlServer:
             with client, client.makefile("rb") as lines:
                 client.settimeout(IDLE_LIMIT_S)
                 while line := lines.readline(MAX_LINE_BYTES):
-                    client.sendall(self._answer(line) + b"\n")
+                    if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                        _skip_line(lines)
+                        answer = _error("ConfigError", "The request is too long.", _LONGEST)
+                    else:
+                        answer = self._answer(line)
+                    client.sendall(answer + b"\n")
         except OSError as exc:
             log.debug("control client left: %s", exc)
         finally:
@@ -95,6 +101,12 @@ class ControlServer:
                 f"Unknown command {name!r}.", hint="Known: " + ", ".join(sorted(self._commands))
             )
         return self._commands[name](request)
+
+
+def _skip_line(lines: BinaryIO) -> None:
+    """Read on to the end of a line that is too long, so that it gets one answer."""
+    while (part := lines.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+        pass
 
 
 def _bind(path: Path) -> socket.socket:

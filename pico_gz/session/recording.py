@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 
 from pico_gz.autopilot.api import GroundControlled
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.errors import ConfigError
 from pico_gz.local_frame import LocalFrame
 from pico_gz.recording.recorder import RunRecorder
 from pico_gz.recording.topics import AutopilotSample
 from pico_gz.session.result import RunResult
-from pico_gz.session.run_folder import MCAP_FILE, RunFolder
+from pico_gz.session.run_folder import MCAP_FILE, RunFolder, unwritable
 from pico_gz.simulator.ops import SCALAR
 
 
@@ -19,7 +18,8 @@ class SessionRecording:
     """Records everything that a bridge does from now on.
 
     Raises:
-        ConfigError: the file cannot be created.
+        MissingPermissionError: the file may not be created.
+        ConfigError: it cannot be created.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SessionRecording:
                 report=bridge.report,
             )
         except OSError as exc:
-            raise ConfigError(f"{folder.path} cannot be written: {exc.strerror}.") from exc
+            raise unwritable(folder.path, exc) from exc
         bridge.events.listen(self._recorder.note_event)
         bridge.after_step.add(self._recorder)
 

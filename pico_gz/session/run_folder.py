@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 from pico_gz import __version__
 from pico_gz.config import FleetConfig
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.session.options import RunOptions
 from pico_gz.session.run_inputs import config_as_dict, read_inputs
 
@@ -24,7 +25,8 @@ class RunFolder:
     """Makes a new folder below ``parent`` and keeps ``run.json`` in it up to date.
 
     Raises:
-        ConfigError: the folder cannot be made.
+        MissingPermissionError: the folder may not be made.
+        ConfigError: it cannot be made.
     """
 
     def __init__(self, parent: Path, fleet: FleetConfig, options: RunOptions | None = None) -> None:
@@ -64,6 +66,15 @@ class RunFolder:
             log.warning("%s cannot be written: %s", path, exc.strerror)
 
 
+def unwritable(path: Path, error: OSError) -> PicoGzError:
+    """What to raise about a recording that cannot be written."""
+    missing = isinstance(error, PermissionError) or error.errno == errno.EROFS
+    return (MissingPermissionError if missing else ConfigError)(
+        f"The recording {path} cannot be made: {error.strerror}.",
+        hint="Give --record a folder that you may write to.",
+    )
+
+
 def _new_folder(parent: Path, name: str) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(1, 1000):
@@ -74,10 +85,7 @@ def _new_folder(parent: Path, name: str) -> Path:
             if parent.exists() and not parent.is_dir():
                 break
         except OSError as exc:
-            raise ConfigError(
-                f"The recording folder {path} cannot be made: {exc.strerror}.",
-                hint="Give --record a folder that you may write to.",
-            ) from exc
+            raise unwritable(path, exc) from exc
         else:
             return path
     raise ConfigError(f"{parent} is no folder for recordings.")

@@ -155,10 +155,12 @@ class FleetEngine:
             self._fail_actuator(member, unit, find_kind(kind))
             return
         try:
-            find_units(unit)
+            units = find_units(unit)
         except ConfigError:
             hint = did_you_mean(unit, [*SENSOR_UNITS, *ACTUATOR_UNITS])
             raise ConfigError(f"The simulator has no unit {unit!r}.", hint=hint) from None
+        if not all(member.sensors.carries(SENSOR_UNITS[name].field) for name in units):
+            raise ConfigError(f"Vehicle {vehicle_id} has no unit {unit!r}.")
         self._groups.refresh()
         assert member.unit is not None
         member.unit.sensors.set_failure(vehicle_id, unit, kind)

@@ -62,6 +62,16 @@ def test_overrides_are_converted():
         ({"drive": "hover"}, ["drive", "hover"]),
         ({"drive": "ackermann", "max_steer_deg": 90.0}, ["max_steer_deg"]),
         ({"wheel_base": 0, "mass_kg": -1}, ["wheel_base", "mass_kg"]),
+        ({"imu_rate_hz": -1.0}, ["imu_rate_hz", "100000"]),
+        ({"range_rate_hz": 100_001.0}, ["range_rate_hz", "100000"]),
+        ({"gps_first_fix_s": -1.0}, ["gps_first_fix_s", "0 or more"]),
+        ({"imu_position_frd_m": [0.0, 0.1]}, ["imu_position_frd_m", "length 3"]),
+        ({"imu_position_frd_m": [0.0, 0.0, -101.0]}, ["imu_position_frd_m", "100 m"]),
+        ({"imu_position_frd_m": [0.0, 0.0, math.nan]}, ["imu_position_frd_m", "100 m"]),
+        ({"encoder_miss": 1.5}, ["encoder_miss", "0..1"]),
+        ({"range_max_m": 0.0}, ["range_max_m", "above 0"]),
+        ({"range_min_m": 4.0}, ["range_min_m", "below range_max_m"]),
+        ({"range_beam_deg": 91.0}, ["range_beam_deg", "0..90"]),
     ],
 )
 def test_impossible_rovers_are_refused_by_name(overrides, words):

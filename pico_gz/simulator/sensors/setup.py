@@ -168,6 +168,11 @@ class SensorSetup:
         if not 0.0 <= self.encoder_miss <= 1.0:
             raise ConfigError(f"Encoder miss probability {self.encoder_miss} is outside 0..1.")
 
+    def carries(self, field: str) -> bool:
+        """Whether there is a sensor for this field of ``SensorData``."""
+        fitted = {"encoders": self.encoder_ticks, "battery": self.battery is not None}
+        return bool(fitted[field] if field in fitted else getattr(self, field))
+
     @property
     def group_key(self) -> tuple[object, ...]:
         """What vehicles of one ``SensorSuite`` must have in common: sensors fitted and rates."""

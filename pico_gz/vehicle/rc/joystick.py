@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
+import stat
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ JS_AXIS = 0x02
 JS_INIT = 0x80
 AXIS_MAX = 32767
 
+# _IOR('j', 0x01, u32): which version of the joystick API the driver speaks.
+_JSIOCGVERSION = 0x80046A01
+
 _EVENTS_PER_POLL = 64
 
 # Axis -> (channel, direction): left stick, where up is negative and means forward.
@@ -34,6 +39,17 @@ DEFAULT_AXES: Mapping[int, tuple[int, int]] = {
     2: (2, 1),
     3: (4, -1),
 }
+
+
+def _speaks_joystick(fd: int) -> bool:
+    """Whether events come from here: a joystick's driver, or a pipe that somebody else fills."""
+    if stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return True
+    try:
+        fcntl.ioctl(fd, _JSIOCGVERSION, bytes(4))
+    except OSError:
+        return False
+    return True
 
 
 class JoystickRcSource:
@@ -58,6 +74,11 @@ class JoystickRcSource:
                 f"Joystick {path} cannot be opened: {exc.strerror}.",
                 hint="ls /dev/input/js* shows what is there; reading may need the group 'input'.",
             ) from exc
+        if not _speaks_joystick(self._fd):
+            self.close()
+            raise ConfigError(
+                f"{path} is no joystick.", hint="ls /dev/input/js* shows what is there."
+            )
 
     def poll(self, now_us: int) -> Sequence[int] | None:
         """Where the sticks are, every 20 ms; ``None`` once the device is gone."""

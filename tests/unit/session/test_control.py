@@ -7,12 +7,12 @@ import threading
 import msgspec
 import pytest
 
-from pico_gz import BridgeState, SitlBridge, VehicleConfig
+from pico_gz import BridgeState, LightweightAdapter, SitlBridge, VehicleConfig
 from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.session import control_client
 from pico_gz.session.control_client import ask, find_run, running_runs, socket_path
 from pico_gz.session.control_commands import control_commands
-from pico_gz.session.control_server import ControlServer
+from pico_gz.session.control_server import MAX_LINE_BYTES, ControlServer
 from pico_gz.testing import ScriptedAdapter
 
 
@@ -150,3 +150,61 @@ def test_a_stranger_at_the_socket_is_told(folder):
         with pytest.raises(PicoGzError, match="is no run"):
             ask(path, "status")
         thread.join()
+
+
+@pytest.mark.parametrize("extra_bytes", [1, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES])
+def test_a_line_that_is_too_long_gets_one_answer(server, extra_bytes):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(10)
+        client.connect(str(server.path))
+        lines = client.makefile("rb")
+        client.sendall(b" " * (MAX_LINE_BYTES + extra_bytes) + b"\n")
+        client.sendall(b'{"command": "status"}\n')
+        answer = msgspec.json.decode(lines.readline())
+        assert answer["ok"] is False
+        assert str(MAX_LINE_BYTES) in answer["error"]["hint"]
+        assert msgspec.json.decode(lines.readline())["ok"] is True
+
+
+def test_the_longest_line_is_taken(server):
+    request = b'{"command": "status"}'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(10)
+        client.connect(str(server.path))
+        client.sendall(request + b" " * (MAX_LINE_BYTES - len(request) - 1) + b"\n")
+        assert msgspec.json.decode(client.makefile("rb").readline())["ok"] is True
+
+
+@pytest.fixture
+def driven():
+    """A run of the Lightweight simulator that goes on in another thread, paused."""
+    bridge = SitlBridge()
+    bridge.register_adapter(LightweightAdapter(seed=1))
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    bridge.step(3)
+    idle = threading.Event()
+    bridge.while_idle.add(lambda _: idle.set())
+    bridge.pause()
+    runner = threading.Thread(target=bridge.run)
+    runner.start()
+    assert idle.wait(10)
+    yield bridge
+    bridge.stop()
+    bridge.resume()
+    runner.join(10)
+    bridge.close()
+
+
+def test_a_vehicle_that_is_moved_while_paused_is_told_at_its_new_place(driven):
+    commands = control_commands(driven, driven.set_failure)
+    steps = driven.stats.steps
+    answer = commands["set-pose"]({"id": 1, "north_m": 5.0, "east_m": -1.5, "yaw_deg": 90.0})
+    for status in (answer, commands["status"]({})):
+        vehicle = status["vehicles"]["1"]
+        assert (vehicle["north_m"], vehicle["east_m"]) == (5.0, -1.5)
+        assert vehicle["yaw_deg"] == pytest.approx(90.0, abs=1e-9)
+    assert driven.stats.steps == steps
+
+
+def test_yaw_is_unknown_before_the_first_step(server):
+    assert ask(server.path, "status")["vehicles"]["1"]["yaw_deg"] is None

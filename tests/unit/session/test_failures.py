@@ -5,6 +5,7 @@ import pytest
 from pico_gz import LightweightAdapter, SitlBridge, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.fdm.server import SENT_FIELDS
+from pico_gz.rover import rover_spec
 from pico_gz.session.failures import FailureSwitch
 from pico_gz.session.rc import RcFeeder
 from pico_gz.session.sim_parameters import SimParameters
@@ -164,3 +165,34 @@ def test_what_an_external_autopilot_would_not_notice_is_refused(switch):
     switch(1, "motor_left", "off")
     switch(1, "battery", "stuck")
     assert switch.active == {1: {"motor_left": "off", "battery": "stuck"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "unit"),
+    [
+        ({}, "range"),
+        ({}, "rangefinder"),
+        ({"encoder_ticks": 0}, "encoder"),
+    ],
+)
+def test_a_unit_that_is_not_fitted_cannot_fail(spec, unit):
+    bridge = SitlBridge()
+    rover = rover_spec(overrides=spec)
+    bridge.register_adapter(LightweightAdapter(seed=1, rover_of=lambda _: rover))
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    fail = FailureSwitch(bridge, None)
+    with pytest.raises(ConfigError, match=f"Vehicle 1 has no unit '{unit}'"):
+        fail(1, unit, "off")
+    assert fail.active == {}
+    for fitted in ("gyro", "accel", "imu", "mag", "gps", "baro", "battery"):
+        fail(1, fitted, "off")
+    bridge.close()
+
+
+def test_a_fitted_rangefinder_can_fail():
+    bridge = SitlBridge()
+    rover = rover_spec(overrides={"rangefinders_deg": [0.0]})
+    bridge.register_adapter(LightweightAdapter(seed=1, rover_of=lambda _: rover))
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    FailureSwitch(bridge, None)(1, "range", "off")
+    bridge.close()

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pico_gz.errors import ConfigError
-from pico_gz.messages import CompassData, ImuData, SensorData
+from pico_gz.messages import BarometerData, CompassData, ImuData, SensorData
 from pico_gz.vehicle import (
     AccelConvention,
     CompassUnit,
     PlatformOptions,
+    PressureUnit,
     SerialOutput,
     SitlPlatform,
 )
@@ -54,6 +55,37 @@ def test_microtesla_are_a_hundred_to_the_gauss() -> None:
     assert compass.mag_gauss == pytest.approx((30.0, -10.0, 35.0))
 
 
+def test_a_hectopascal_is_a_hundred_pascal() -> None:
+    for unit, expected in ((PressureUnit.PASCAL, 101_325.0), (PressureUnit.HECTOPASCAL, 1013.25)):
+        platform = SitlPlatform(1, options=PlatformOptions(pressure_unit=unit))
+        barometer = BarometerData(101_325.0, 20.0)
+        platform.inject_sensors(SensorData(timestamp_us=1, vehicle_id=1, barometer=barometer))
+        assert platform.read_barometer() == BarometerData(expected, 20.0)
+        assert platform.read_barometer() is None
+
+
+def test_drivers_undo_whatever_the_board_does_and_share_its_samples() -> None:
+    barometer = BarometerData(101_325.0)
+    platform = SitlPlatform(
+        1,
+        options=PlatformOptions(
+            accel_convention=AccelConvention.GRAVITY_POSITIVE,
+            axis_remap=("-z", "+x", "-y"),
+            compass_unit=CompassUnit.MICROTESLA,
+            pressure_unit=PressureUnit.HECTOPASCAL,
+        ),
+    )
+    platform.inject_sensors(
+        SensorData(timestamp_us=1, vehicle_id=1, imu=IMU, compass=COMPASS, barometer=barometer)
+    )
+    assert platform.read_body_imu() == [(1, IMU)]
+    assert platform.read_body_compass() == COMPASS
+    assert platform.read_pascals() == barometer
+    assert platform.read_imu() == []
+    assert platform.read_compass() is None
+    assert platform.read_barometer() is None
+
+
 @given(
     axes=st.permutations(["x", "y", "z"]),
     signs=st.lists(st.sampled_from(["+", "-"]), min_size=3, max_size=3),
@@ -84,6 +116,7 @@ def test_plain_words_of_a_fleet_file_are_as_good_as_the_enums() -> None:
         {"battery_divider": math.nan},
         {"accel_convention": "up"},
         {"compass_unit": "tesla"},
+        {"pressure_unit": "bar"},
     ],
 )
 def test_boards_that_cannot_be_are_refused(bad: dict[str, Any]) -> None:

@@ -119,3 +119,9 @@ def test_a_restored_joystick_keeps_its_sticks(
 def test_a_missing_device_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="js7 cannot be opened"):
         JoystickRcSource(tmp_path / "js7")
+
+
+@pytest.mark.parametrize("path", ["/dev/null", __file__])
+def test_what_is_no_joystick_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="is no joystick"):
+        JoystickRcSource(path)
