@@ -61,7 +61,8 @@ class AdapterPhase:
         finished = self._poll(active, 0.0 if len(active) > 1 else 0.05, now_us)
         if len(finished) < len(self.slots):
             finished += self._wait_for(self._late(active, finished), dt_us, now_us)
-            if not finished and not self._may_end_waiting():
+            # Whoever raised may well manage the next step: no need for the stalled then.
+            if not finished and not self._raised and not self._may_end_waiting():
                 finished = self._wait_for_stalled(dt_us, now_us)
         self._keep_time(finished, now_us + dt_us)
         if self._raised:

@@ -62,6 +62,10 @@ class AdapterSlot:
         self.offset_us = now_us - self.adapter.sim_time_us()
         self.missed = False
 
+    def is_at(self, now_us: int) -> bool:
+        """Whether it stands at this fleet time."""
+        return self.offset_us is None or self.adapter.sim_time_us() + self.offset_us == now_us
+
     def count_failure(self) -> None:
         """One more step in a row that it failed."""
         self.failures += 1

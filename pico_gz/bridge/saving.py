@@ -69,6 +69,7 @@ def _put_back(
     for name, slot in adapters.slots.items():
         slot.offset_us = saved["adapters"][name]["offset_us"]
         slot.adapter.load_state(saved["adapters"][name]["state"])
+        slot.missed = slot.stalled or not slot.is_at(saved["time_us"])
     for vehicle in fleet:
         _load_vehicle(vehicle, saved["vehicles"][str(vehicle.id)])
     for name, hook in hooks.items():

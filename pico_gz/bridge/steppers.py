@@ -13,7 +13,7 @@ class Stepper(Protocol):
     """Runs one adapter's steps. ``finish`` raises ``SimulatorTimeoutError`` to be asked again."""
 
     def begin(self, dt_us: int) -> None:
-        """Start a step, unless the last one is still unfinished."""
+        """Start a step, unless ``finish`` has not returned from the last one yet."""
 
     def finish(self, timeout_s: float) -> None:
         """Wait for the step; raises what the adapter raised."""
@@ -54,6 +54,7 @@ class ThreadStepper:
         self._work = threading.Condition()
         self._dt_us = 0
         self._busy = False
+        self._begun = False  # until finish() has told how the step ended
         self._closed = False
         self._error: BaseException | None = None
         self._thread = threading.Thread(
@@ -62,11 +63,14 @@ class ThreadStepper:
         self._thread.start()
 
     def begin(self, dt_us: int) -> None:
-        """Wake the thread, unless it is still at the last step."""
+        """Wake the thread, unless nobody knows yet how the last step ended.
+
+        A step that ends between two looks would be done twice otherwise.
+        """
         with self._work:
-            if not self._busy:
+            if not self._begun:
                 self._dt_us = dt_us
-                self._busy = True
+                self._begun = self._busy = True
                 self._work.notify_all()
 
     def finish(self, timeout_s: float) -> None:
@@ -78,6 +82,7 @@ class ThreadStepper:
                     adapter=self._adapter.name,
                     vehicle_ids=self._adapter.vehicle_ids(),
                 )
+            self._begun = False
             error, self._error = self._error, None
         if error is not None:
             raise error

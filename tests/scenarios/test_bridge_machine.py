@@ -1,14 +1,36 @@
 """A stateful machine on the bridge: whatever is done to it, its promises hold."""
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from pico_gz import AutopilotStatus, Lockstep, SitlBridge, StallRules, VehicleConfig
+from pico_gz import (
+    AutopilotStatus,
+    FreeRunning,
+    Lockstep,
+    Scaled,
+    SitlBridge,
+    StallPolicy,
+    StallRules,
+    VehicleConfig,
+)
+from pico_gz.bridge.in_process import InProcessPilots
+from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
 
 IDS = st.integers(1, 255)
+NAMES = st.sampled_from("ab")
 STEP_US = 10_000
+FOR_EVER = 1_000_000_000
+LONGER_THAN_THE_TIMEOUT = 100
 
 
 class TickingClock:
@@ -23,11 +45,15 @@ class TickingClock:
 
 
 class Counter:
-    """An autopilot that counts its ticks and checks that time only grows."""
+    """An autopilot that counts its ticks and notes when time does not grow.
+
+    Noted, not raised: the bridge keeps what an autopilot raises to itself.
+    """
 
     period_us = STEP_US
 
-    def __init__(self) -> None:
+    def __init__(self, violations: list[str]) -> None:
+        self.violations = violations
         self.count = 0
         self.last_us = -1
 
@@ -35,7 +61,8 @@ class Counter:
         self.platform = platform
 
     def tick(self, now_us) -> None:
-        assert now_us > self.last_us
+        if now_us <= self.last_us:
+            self.violations.append(f"a tick at {now_us} us after one at {self.last_us} us")
         self.last_us = now_us
         self.count += 1
 
@@ -50,21 +77,63 @@ class Counter:
 
 
 class BridgeMachine(RuleBasedStateMachine):
-    @initialize()
-    def start(self) -> None:
+    """The model: which vehicle is where, which adapter is stalled, what time it must be."""
+
+    @initialize(policy=st.sampled_from(StallPolicy))
+    def start(self, policy) -> None:
+        self.policy = policy
+        self.violations: list[str] = []
+        self.expected: dict[int, str] = {}
+        self.stalled: set[str] = set()
+        self.saved: tuple[bytes, dict[int, str], int] | None = None
+        self.make_bridge()
+
+    def make_bridge(self) -> None:
         self.bridge = SitlBridge(
-            Lockstep(STEP_US), stall=StallRules(warn_ms=200, timeout_ms=400), clock=TickingClock()
+            Lockstep(STEP_US), stall=StallRules(policy=self.policy), clock=TickingClock()
         )
-        self.adapters = {name: ScriptedAdapter() for name in ("a", "b")}
+        self.adapters = {name: ScriptedAdapter() for name in "ab"}
         for name, adapter in self.adapters.items():
             self.bridge.register_adapter(adapter, name)
-        self.expected: dict[int, str] = {}
-        self.saved: tuple[bytes, dict[int, str], int] | None = None
+        self.bridge.events.listen(self.note_event)
+        self.bridge.after_step.add(self.note_step)
 
-    @rule(vehicle_id=IDS, name=st.sampled_from("ab"))
+    def start_over(self) -> None:
+        self.bridge.close()
+        self.expected.clear()
+        self.stalled.clear()
+        self.saved = None
+        self.make_bridge()
+
+    # --- what is seen; noted, because the bridge keeps what an observer raises to itself ----
+
+    def note_event(self, event) -> None:
+        if event.kind == "stall":
+            self.stalled.add(event.adapter)
+        elif event.kind == "rejoin":
+            self.stalled.discard(event.adapter)
+
+    def note_step(self, view) -> None:
+        """Whoever is well has a record of this very step, and was asked for a command."""
+        for vehicle in self.bridge.vehicles():
+            if vehicle.adapter in self.stalled | self.failing:
+                continue
+            record = view.sensors.get(vehicle.id)
+            stamp_us = None if record is None else record.timestamp_us
+            if stamp_us != view.time_us:
+                self.violations.append(f"vehicle {vehicle.id}: {stamp_us} at {view.time_us} us")
+        if list(view.commands) != self.bridge.list_vehicles():
+            self.violations.append(f"commands for {list(view.commands)}")
+
+    failing: frozenset[str] = frozenset()
+
+    # --- the fleet --------------------------------------------------------------------------
+
+    @rule(vehicle_id=IDS, name=NAMES)
     def spawn(self, vehicle_id, name) -> None:
         if vehicle_id not in self.expected:
-            self.bridge.spawn_vehicle(VehicleConfig(id=vehicle_id, adapter=name), Counter())
+            config = VehicleConfig(id=vehicle_id, adapter=name)
+            self.bridge.spawn_vehicle(config, Counter(self.violations))
             self.expected[vehicle_id] = name
 
     @precondition(lambda self: self.expected)
@@ -75,27 +144,147 @@ class BridgeMachine(RuleBasedStateMachine):
         del self.expected[vehicle_id]
 
     @precondition(lambda self: self.expected)
-    @rule(data=st.data(), name=st.sampled_from("ab"))
+    @rule(data=st.data(), name=NAMES)
     def assign(self, data, name) -> None:
         vehicle_id = data.draw(st.sampled_from(sorted(self.expected)))
         self.bridge.assign_vehicle_to_adapter(vehicle_id, name)
         self.expected[vehicle_id] = name
 
+    # --- time -------------------------------------------------------------------------------
+
     @rule(count=st.integers(1, 5))
     def step(self, count) -> None:
-        before_us = self.bridge.sim_time_us()
+        ticks = self.ticks()
+        lost, before_us = self.bridge.stats.lost_steps, self.bridge.sim_time_us()
+        was_well = not self.stalled
         self.bridge.step(count)
         assert self.bridge.sim_time_us() == before_us + count * STEP_US
+        if was_well and not self.stalled:
+            assert self.bridge.stats.lost_steps == lost
+            # The first step of a vehicle gives it the sensors that its first tick needs.
+            late = {i: self.ticks()[i] - ticks[i] for i in ticks}
+            assert set(late.values()) <= {count, count - 1}
+            assert all(done == count for i, done in late.items() if ticks[i])
 
-    @rule(name=st.sampled_from("ab"))
+    def ticks(self) -> dict[int, int]:
+        return {v.id: v.autopilot.count for v in self.bridge.vehicles()}
+
+    @rule(count=st.integers(1, 4), factor=st.sampled_from([None, 0.5, 1.0, 50.0]))
+    def run_at_another_speed(self, count, factor) -> None:
+        self.bridge.set_speed(factor)
+        mode = Lockstep(STEP_US) if factor is None else Scaled(factor, STEP_US)
+        assert self.bridge.time_mode == mode
+        before_us = self.bridge.sim_time_us()
+        self.bridge.run(count * STEP_US)
+        assert self.bridge.sim_time_us() == before_us + count * STEP_US
+
+    @rule(before=st.integers(1, 3), single=st.integers(0, 3), after=st.integers(1, 3))
+    def pause_for_single_steps(self, before, single, after) -> None:
+        bridge, first = self.bridge, self.bridge.stats.steps
+        start_us, pauses_us = bridge.sim_time_us(), []
+
+        def pause(view) -> None:
+            if view.step == first + before and not pauses_us:
+                bridge.pause()
+
+        def while_paused(time_us) -> None:
+            pauses_us.append(time_us)
+            if len(pauses_us) == 1:
+                bridge.step(single)
+            else:
+                bridge.resume()
+
+        bridge.after_step.add(pause)
+        bridge.while_idle.add(while_paused)
+        try:
+            bridge.run((before + single + after) * STEP_US)
+        finally:
+            bridge.after_step.remove(pause)
+            bridge.while_idle.remove(while_paused)
+        held_us = start_us + before * STEP_US
+        assert pauses_us == [held_us, held_us + single * STEP_US]
+        assert bridge.sim_time_us() == held_us + (single + after) * STEP_US
+        assert not bridge.is_paused()
+
+    # --- faults -----------------------------------------------------------------------------
+
+    @precondition(lambda self: not self.stalled)
+    @rule(name=NAMES)
     def stall_for_a_while(self, name) -> None:
         self.adapters[name].stall_next = 3
+        before_us = self.bridge.sim_time_us()
+        self.bridge.step()
+        assert self.bridge.sim_time_us() == before_us + STEP_US
+        assert not self.stalled
+
+    @precondition(lambda self: not self.stalled)
+    @rule(name=NAMES)
+    def stall_past_the_timeout(self, name) -> None:
+        before_us, there = self.bridge.sim_time_us(), self.on_adapter(name)
+        waits = self.policy is StallPolicy.WAIT
+        self.adapters[name].stall_next = LONGER_THAN_THE_TIMEOUT if waits else FOR_EVER
+        if self.policy is StallPolicy.ABORT:
+            with pytest.raises(LockstepTimeoutError) as caught:
+                self.bridge.step()
+            assert list(caught.value.vehicle_ids) == there
+            assert self.bridge.sim_time_us() == before_us
+            self.start_over()
+            return
+        self.bridge.step()
+        assert self.bridge.sim_time_us() == before_us + STEP_US
+        assert self.stalled == (set() if waits else {name})
+        if self.policy is StallPolicy.DROP:
+            for vehicle_id in there:
+                del self.expected[vehicle_id]
+        if self.policy is StallPolicy.FREE_RUN:
+            assert isinstance(self.bridge.time_mode, FreeRunning)
+            self.bridge.set_time_mode(Lockstep(STEP_US))
+
+    @precondition(lambda self: self.stalled)
+    @rule()
+    def come_back(self) -> None:
+        for name in self.stalled:
+            self.adapters[name].stall_next = 0
+        for _ in range(100_000):  # it steps on a thread of its own now
+            if not self.stalled:
+                break
+            self.bridge.step()
+        assert not self.stalled
         self.bridge.step()
 
-    @rule(name=st.sampled_from("ab"), times=st.integers(1, 2))
-    def fail_once_or_twice(self, name, times) -> None:
-        self.adapters[name].fail_next = times
-        self.bridge.step(times + 1)
+    @precondition(lambda self: not self.stalled)
+    @rule(
+        name=NAMES,
+        times=st.integers(1, 2),
+        how=st.sampled_from(["fail_next", "give_nothing_next"]),
+    )
+    def fail_once_or_twice(self, name, times, how) -> None:
+        before_us = self.bridge.sim_time_us()
+        setattr(self.adapters[name], how, times)
+        self.failing = frozenset(name)
+        self.bridge.step(times)
+        self.failing = frozenset()
+        self.bridge.step()
+        assert self.bridge.sim_time_us() == before_us + (times + 1) * STEP_US
+
+    @precondition(lambda self: not self.stalled)
+    @rule(name=NAMES)
+    def kill_and_replace(self, name) -> None:
+        other = "b" if name == "a" else "a"
+        self.adapters[name].fail_next = 3
+        self.failing = frozenset(name)
+        self.bridge.step(3)
+        assert self.bridge.events.recent[-1].kind == "failed"
+        for vehicle_id in self.on_adapter(name):
+            self.bridge.assign_vehicle_to_adapter(vehicle_id, other)
+            self.expected[vehicle_id] = other
+        self.failing = frozenset()
+        assert self.bridge.unregister_adapter(name) is self.adapters[name]
+        self.adapters[name] = ScriptedAdapter()
+        self.bridge.register_adapter(self.adapters[name], name)
+        self.bridge.step()
+
+    # --- going back -------------------------------------------------------------------------
 
     @rule()
     def snapshot(self) -> None:
@@ -107,6 +296,16 @@ class BridgeMachine(RuleBasedStateMachine):
         data, _, time_us = self.saved
         self.bridge.restore(data)
         assert self.bridge.sim_time_us() == time_us
+        self.bridge.step()
+
+    # --- promises ---------------------------------------------------------------------------
+
+    def on_adapter(self, name: str) -> list[int]:
+        return sorted(i for i, where in self.expected.items() if where == name)
+
+    @invariant()
+    def nothing_was_noted(self) -> None:
+        assert not getattr(self, "violations", None)
 
     @invariant()
     def the_fleet_is_what_was_asked_for(self) -> None:
@@ -115,7 +314,12 @@ class BridgeMachine(RuleBasedStateMachine):
         assert self.bridge.list_vehicles() == sorted(self.expected)
         for vehicle_id, name in self.expected.items():
             assert self.bridge.get_vehicle(vehicle_id).adapter == name
-            assert vehicle_id in self.adapters[name].vehicle_ids()
+        for name, adapter in self.adapters.items():
+            there = list(adapter.vehicle_ids())
+            if name in self.stalled:  # whoever left goes when it can be spoken to
+                assert set(there) >= set(self.on_adapter(name))
+            else:
+                assert there == self.on_adapter(name)
 
     @invariant()
     def everything_is_in_id_order(self) -> None:
@@ -129,7 +333,57 @@ class BridgeMachine(RuleBasedStateMachine):
             self.bridge.close()
 
 
-BridgeMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, derandomize=True
+def play(examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        BridgeMachine,
+        settings=settings(
+            max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True
+        ),
+    )
+
+
+def test_whatever_is_done_to_the_bridge_its_promises_hold():
+    play(200, 50)
+
+
+def tick_again(vehicle, record, now_us):
+    command = tick_once(vehicle, record, now_us)
+    vehicle.autopilot.tick(0)
+    return command
+
+
+def forget_the_first(adapter):
+    records = read_all(adapter)
+    return dict(list(records.items())[1:])
+
+
+tick_once, read_all = InProcessPilots._run, ScriptedAdapter.receive_sensors
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "fault"),
+    [
+        (InProcessPilots, "_run", staticmethod(tick_again)),
+        (ScriptedAdapter, "receive_sensors", forget_the_first),
+        (SitlBridge, "pause", lambda bridge: None),
+        (SitlBridge, "set_speed", lambda bridge, factor: None),
+        (SitlBridge, "drop_vehicles", lambda bridge, ids: None),
+        (SitlBridge, "go_free_running", lambda bridge: None),
+    ],
 )
-TestBridgeMachine = BridgeMachine.TestCase
+def test_the_machine_finds_a_planted_fault(monkeypatch, where, name, fault):
+    monkeypatch.setattr(where, name, fault)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            BridgeMachine,
+            settings=settings(
+                max_examples=50,
+                stateful_step_count=30,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],  # a fault that is known need not be made smaller
+                suppress_health_check=list(HealthCheck),
+                report_multiple_bugs=False,
+            ),
+        )
