@@ -2,7 +2,7 @@
 
 import pytest
 
-from pico_gz.cli.ctl import _request
+from pico_gz.cli.ctl import _print_status, _request
 from pico_gz.errors import ConfigError
 
 
@@ -44,3 +44,19 @@ def test_words_become_requests(words, request_):
 def test_wrong_words_are_told(words, message):
     with pytest.raises(ConfigError, match=message):
         _request(words[0], words[1:])
+
+
+def test_people_see_where_a_rover_is_and_where_it_looks(capsys):
+    known = {"name": "scout", "north_m": 5.0, "east_m": -1.5, "yaw_deg": 90.04}
+    unknown = {"name": "lost", "north_m": None, "east_m": None, "yaw_deg": None}
+    rest = {"mode": "HOLD", "armed": False, "last_message": ""}
+    _print_status(
+        {
+            "state": "paused", "sim_time_s": 1.0, "speed": 1.0, "rtf": 1.0, "steps": 100,
+            "lost_steps": 0, "vehicles": {"1": {**known, **rest}, "2": {**unknown, **rest}},
+        }
+    )  # fmt: skip
+    _, head, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert head[:8] == ["id", "name", "north", "m", "east", "m", "yaw", "deg"]
+    assert ["1", "scout", "5.00", "-1.50", "90.0"] in [row[:5] for row in rows]
+    assert ["2", "lost", "-", "-", "-"] in [row[:5] for row in rows]
