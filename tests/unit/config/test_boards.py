@@ -90,6 +90,7 @@ def test_it_comes_back_from_a_recording(load):
         ("[board]\naxis_remap = []\n", "board.axis_remap", 2, "once each"),
         ("[board]\naxis_remap = ['x', '+y', '+z']\n", "board.axis_remap[1]", 2, '"+x"'),
         ("[board]\nserial = [{ uart = 8 }]\n", "board.serial[1].uart", 2, "0..7"),
+        ("[board]\nserial = [{ uart = 8 }, {}]\n", "board.serial[1].uart", 2, "0..7"),
         ("[board]\nserial = [{ rat = 8 }]\n", "board.serial[1].rat", 2, "'rate_hz'"),
         ("[board]\nserial = [{}, {}]\n", "board.serial", 2, "two receivers"),
         (
