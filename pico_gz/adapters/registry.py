@@ -19,6 +19,8 @@ BUILT_IN = {
     "gazebo": "pico_gz.adapters.gazebo:GazeboAdapter",
 }
 
+_told: set[str] = set()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterInfo:
@@ -71,7 +73,7 @@ def describe_adapters() -> list[AdapterInfo]:
 def _describe(name: str, origin: str) -> AdapterInfo:
     try:
         reason = load_adapter(name).unavailable_reason()
-    except Exception as exc:  # a stranger's import may raise anything; it is reported by name
+    except (Exception, SystemExit) as exc:  # a stranger may raise anything; it is named
         log.debug("adapter %s cannot be loaded", name, exc_info=True)
         return AdapterInfo(name=name, origin=origin, usable=False, reason=str(exc))
     return AdapterInfo(name=name, origin=origin, usable=not reason, reason=reason)
@@ -81,22 +83,26 @@ def _plugins() -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         if point.name in BUILT_IN:
-            log.warning(
-                "adapter plugin %r of %s ignored: it may not replace a built-in",
-                point.name,
-                _origin(point),
-            )
+            _ignore(point, "it may not replace a built-in")
         elif point.name in found:
-            log.warning("second adapter plugin %r of %s ignored", point.name, _origin(point))
+            _ignore(point, "there is another one of this name")
         else:
             found[point.name] = point
     return found
 
 
+def _ignore(point: EntryPoint, why: str) -> None:
+    """Say it once: the names are asked for again and again."""
+    text = f"adapter plugin {point.name!r} of {_origin(point)} ignored: {why}"
+    if text not in _told:
+        _told.add(text)
+        log.warning("%s", text)
+
+
 def _load_plugin(name: str, point: EntryPoint) -> type[SimulatorAdapter]:
     try:
         loaded = point.load()
-    except Exception as exc:  # anything may go wrong in a stranger's import
+    except (Exception, SystemExit) as exc:  # anything may go wrong in a stranger's import
         raise ConfigError(
             f"Adapter {name!r} of {_origin(point)} cannot be loaded: {type(exc).__name__}: {exc}",
             hint="Update or uninstall that package.",

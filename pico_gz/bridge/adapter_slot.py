@@ -76,7 +76,7 @@ class AdapterSlot:
         self.stalled = True
         if isinstance(self.stepper, InlineStepper):
             self.stepper = ThreadStepper(self.adapter)
-            self.stepper.begin(dt_us)
+        self.stepper.begin(dt_us)  # also where its own time-out has just ended the try
 
     def add_vehicle(self, config: VehicleConfig) -> None:
         """Put a vehicle in; one of the same id that is still leaving goes first."""

@@ -113,7 +113,7 @@ def _load(kind: str, name: str, known: dict[str, Any]) -> Any:
     point = points[name]
     try:
         known[name] = point.load()
-    except Exception as error:  # a plugin may fail in any way; say whose it is
+    except (Exception, SystemExit) as error:  # a plugin may fail in any way; say whose it is
         raise ConfigError(
             f"The {kind} model {name!r} ({point.value}) is broken: {error}"
         ) from error

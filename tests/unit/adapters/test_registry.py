@@ -12,6 +12,7 @@ from pico_gz.testing.scripted import ScriptedAdapter
 @pytest.fixture
 def plugins(monkeypatch):
     points: list[EntryPoint] = []
+    monkeypatch.setattr(registry, "_told", set())
     monkeypatch.setattr(registry, "entry_points", lambda group: list(points))
 
     def add(name: str, value: str) -> None:
@@ -57,3 +58,44 @@ def test_a_plugin_that_is_no_adapter_is_refused(plugins):
     plugins("odd", "pico_gz.errors:PicoGzError")
     with pytest.raises(ConfigError, match="not a SimulatorAdapter"):
         registry.load_adapter("odd")
+
+
+def test_a_plugin_that_ends_the_program_is_named_and_breaks_no_other(plugins, monkeypatch):
+    plugins("exits", "exits:Thing")
+    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+
+    def load(point):
+        if point.name == "exits":
+            raise SystemExit("no licence")
+        return ScriptedAdapter
+
+    monkeypatch.setattr(EntryPoint, "load", load)
+    with pytest.raises(ConfigError, match=r"'exits'.*no licence"):
+        registry.load_adapter("exits")
+    infos = {info.name: info for info in registry.describe_adapters()}
+    assert infos["mine"].usable
+    assert "no licence" in infos["exits"].reason
+
+
+def test_a_plugin_that_ends_the_program_when_asked_is_reported(plugins, monkeypatch):
+    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+
+    def leave(cls):
+        raise SystemExit("not on this machine")
+
+    monkeypatch.setattr(ScriptedAdapter, "unavailable_reason", classmethod(leave))
+    infos = {info.name: info for info in registry.describe_adapters()}
+    assert "not on this machine" in infos["mine"].reason
+
+
+def test_what_is_ignored_is_said_once(plugins, caplog):
+    plugins("lightweight", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted:Another")
+    for _ in range(3):
+        registry.describe_adapters()
+        registry.adapter_names()
+    assert sorted(caplog.messages) == [
+        "adapter plugin 'lightweight' of an unknown package ignored: it may not replace a built-in",
+        "adapter plugin 'mine' of an unknown package ignored: there is another one of this name",
+    ]

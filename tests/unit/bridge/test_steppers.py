@@ -58,11 +58,29 @@ def test_a_snapshot_of_a_stalled_adapter_keeps_the_fleets_time():
     slow.stall_next = 1_000_000_000
     bridge.step(5)
     saved = bridge.snapshot()
-    slow.stall_next = 0
+    with slow._lock:  # it steps, and so counts, on another thread
+        slow.stall_next = 0
     while not bridge.events.counts["rejoin"]:
         bridge.step()
     bridge.restore(saved)
     bridge.step()
     assert bridge.sim_time_us() == 6 * STEP_US
     assert bridge.view.sensors[1].timestamp_us == bridge.view.sensors[2].timestamp_us
+    bridge.close()
+
+
+def test_an_adapter_that_stalls_again_is_waited_for_once_again():
+    bridge = SitlBridge(Lockstep(STEP_US), stall=StallRules(), clock=TickingClock())
+    slow = ScriptedAdapter(name="slow")
+    bridge.register_adapter(slow)
+    bridge.register_adapter(ScriptedAdapter(name="quick"))
+    for stalls in (1, 2):
+        slow.stall_next = 1_000_000_000
+        bridge.step(5)
+        counts = bridge.events.counts
+        assert (counts["stall"], counts["rejoin"]) == (stalls, stalls - 1)
+        with slow._lock:  # it steps, and so counts, on another thread
+            slow.stall_next = 0
+        while counts["rejoin"] < stalls:
+            bridge.step()
     bridge.close()

@@ -97,6 +97,17 @@ def test_a_broken_model_is_named(monkeypatch):
         drive(None, 1, drive_model="bad")
 
 
+def test_a_model_that_ends_the_program_is_named(monkeypatch):
+    def leave(point):
+        raise SystemExit("no licence")
+
+    point = EntryPoint(name="drive.bad", value="exits:Drive", group="pico_gz.models")
+    monkeypatch.setattr("pico_gz.simulator.models.entry_points", lambda group: [point])
+    monkeypatch.setattr(EntryPoint, "load", leave)
+    with pytest.raises(ConfigError, match="no licence"):
+        drive(None, 1, drive_model="bad")
+
+
 def test_unknown_models_are_told_at_once():
     engine = FleetEngine(World(), seed=1)
     for key in ("drive_model", "sensor_model"):
