@@ -102,6 +102,7 @@ def assemble(
         vehicles=vehicles,
         warnings=tuple(_warnings(file, entries)),
         signing_key_file=_signing_key_file(file, base, findings),
+        failure_injection=file.mavlink.failure_injection,
     )
     _check_gazebo_step(fleet, findings)
     _check_truth(fleet, entries, findings)

@@ -75,6 +75,7 @@ class FleetConfig:
         rules: where ports start, with the offset.
         links: MAVLink links of the whole fleet.
         signing_key_file: holds the key that MAVLink is signed with; None signs nothing.
+        failure_injection: whether ground stations may break things with a command.
         rover: the fleet's rover; a vehicle may have its own.
         noise: the fleet's sensor quality; a vehicle may have its own.
         sensor_noise: what ``[rover]`` says of single sensors, by ``LightweightConfig``'s names.
@@ -106,6 +107,7 @@ class FleetConfig:
     vehicles: tuple[VehiclePlan, ...]
     warnings: tuple[str, ...] = ()
     signing_key_file: Path | None = None
+    failure_injection: bool = False
 
     @property
     def speed(self) -> float | None:

@@ -168,6 +168,8 @@ class MavlinkSection:
     """More links for the fleet: udpout:HOST:PORT, udpin:HOST:PORT, tcpin:HOST:PORT."""
     signing_key_file: str | None = None
     """Sign everything and obey only what is signed with this key: 32 bytes or 64 hex digits."""
+    failure_injection: bool = False
+    """Obey MAV_CMD_INJECT_FAILURE; without it the command is refused as unsupported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

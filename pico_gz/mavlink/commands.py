@@ -17,6 +17,7 @@ from pico_gz.mavlink.places import GLOBAL_FRAMES, RELATIVE_FRAMES, is_place
 from pico_gz.mavlink.requests import RequestService
 
 _FORCE_MAGIC = 21196
+_STORAGE_WRITE = 1
 _STORAGE_RESET = 2
 # MAV_RESULT_COMMAND_INT_ONLY: a place in 32-bit floats is not good enough here.
 _INT_ONLY = 8
@@ -200,8 +201,10 @@ class CommandService:
             return Result.DENIED
         if action == _STORAGE_RESET:
             return self._context.vehicle.reset_params()
-        # Reading and writing are always done: parameters are stored as they change.
-        return Result.ACCEPTED if action < _STORAGE_RESET else Result.UNSUPPORTED
+        if action == _STORAGE_WRITE:
+            return self._context.vehicle.flush_params()
+        # Reading is always done.
+        return Result.ACCEPTED if action < _STORAGE_WRITE else Result.UNSUPPORTED
 
     def _reboot(self, command: Command) -> Result:
         if command.whole(1, 0, 4) != 1:

@@ -74,7 +74,7 @@ class FleetMavlink:
         identity: Identity | None = None,
         signing_key: bytes | None = None,
         inject: Inject | None = None,
-        allow_failure_injection: bool = True,
+        allow_failure_injection: bool = False,
         tlog_dir: Path | None = None,
         epoch_us: int = 0,
         allow_gcs_sysid: bool = False,
@@ -92,8 +92,8 @@ class FleetMavlink:
             signing_key: 32 bytes; sign everything and accept only what is signed with it.
             inject: switches a failure on (vehicle id, unit, kind); a ``PicoGzError`` from it
                 is answered UNSUPPORTED. The unit ``mavlink`` is switched here.
-            allow_failure_injection: obey MAV_CMD_INJECT_FAILURE. On by default, unlike on a
-                real vehicle: breaking things is what a simulator is for.
+            allow_failure_injection: obey MAV_CMD_INJECT_FAILURE. Off by default, as on a real
+                vehicle: not everybody on the network may break things.
             tlog_dir: write ``vehicle_<id>.tlog`` there.
             epoch_us: Unix time at simulation time zero [us], for SYSTEM_TIME and recordings.
             allow_gcs_sysid: let a vehicle have id 255, the usual id of ground stations.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pico_gz.autopilot.api import MissionItem, MissionResult, MissionType, Result
+from pico_gz.autopilot.api import MAX_ITEMS, MissionItem, MissionResult, MissionType, Result
 from pico_gz.mavlink.channel import Channel
 from pico_gz.mavlink.codec import Message, mav
 from pico_gz.mavlink.context import Context, Handler
 from pico_gz.mavlink.mission_items import item_from_message, item_to_message
 
-MAX_ITEMS = 1000
 _RETRY_US = 1_000_000
 _TRIES = 5
 _ALL_TYPES = 255

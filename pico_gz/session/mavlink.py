@@ -49,6 +49,7 @@ def make_mavlink(
         bind=fleet.net.bind,
         signing_key=load_key(fleet.signing_key_file) if fleet.signing_key_file else None,
         inject=inject,
+        allow_failure_injection=fleet.failure_injection,
         tlog_dir=tlog_dir,
         # Simulated time starts at the fleet's date, so that recordings repeat too.
         epoch_us=int(midnight.timestamp()) * 1_000_000,

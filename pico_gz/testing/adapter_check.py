@@ -21,11 +21,23 @@ from pico_gz.errors import (
     SimulatorConnectionError,
     UnknownVehicleError,
 )
-from pico_gz.messages import ActuatorCommands, Pose, SimulatorCapabilities, VehicleConfig
+from pico_gz.messages import ActuatorCommands, SimulatorCapabilities
+from pico_gz.testing.adapter_check_rig import (
+    STEP_US,
+    AdapterFactory,
+    config,
+    drive,
+    fault_within,
+    require,
+    with_fleet,
+)
+from pico_gz.testing.adapter_check_state import (
+    check_commands,
+    check_never_blocks,
+    check_removal,
+    check_snapshot,
+)
 
-AdapterFactory = Callable[[], SimulatorAdapter]
-
-_STEP_US = 10_000
 _THREADS = 8
 
 
@@ -43,14 +55,17 @@ def check_adapter(
     vehicles: int = 3,
     steps: int = 20,
     deterministic: bool = True,
+    limit_s: float = 60.0,
 ) -> list[str]:
-    """Check life cycle, order, time, bad calls, repeatability and threads.
+    """Check life cycle, order, time, bad calls, commands, snapshots, repeatability and threads.
 
     Args:
         adapter_factory: gives a new, unconnected adapter each time it is called.
         vehicles: how many to put in; 1 for a simulator of one vehicle.
         steps: how many steps each check runs.
-        deterministic: whether two adapters of the factory must give the same bytes.
+        deterministic: whether two adapters of the factory must give the same bytes, and a
+            vehicle that is put in again starts anew.
+        limit_s: how long one check may take; one that takes longer hangs.
 
     Returns:
         The names of the checks that passed.
@@ -65,67 +80,57 @@ def check_adapter(
         ("time", lambda: _check_time(adapter_factory, vehicles, steps)),
         ("fleet changes", lambda: _check_fleet_changes(adapter_factory, vehicles)),
         ("capabilities", lambda: _check_capabilities(adapter_factory, vehicles, steps)),
+        ("commands", lambda: check_commands(adapter_factory, vehicles)),
+        ("snapshot", lambda: check_snapshot(adapter_factory, vehicles, steps)),
+        ("never blocks", lambda: check_never_blocks(adapter_factory, vehicles)),
         ("threads", lambda: _check_threads(adapter_factory, vehicles, steps)),
     ]
     if deterministic:
+        checks.append(("removal", lambda: check_removal(adapter_factory, vehicles)))
         checks.append(("determinism", lambda: _check_same_bytes(adapter_factory, vehicles, steps)))
     findings: list[str] = []
     for name, check in checks:
-        try:
-            check()
-        except Exception as exc:  # whatever a stranger's adapter raises is a finding
-            findings.append(f"{name}: {exc or type(exc).__name__}")
+        fault = fault_within(limit_s, check)
+        if fault is not None:
+            findings.append(f"{name}: {_words(fault)}")
+        if isinstance(fault, TimeoutError) and not isinstance(fault, PicoGzError):
+            findings.append("the other checks were left out: this one hangs")
+            break
     if findings:
         raise AdapterCheckError(findings)
     return [name for name, _ in checks]
 
 
-def _require(condition: bool, text: str) -> None:
-    if not condition:
-        raise AssertionError(text)
-
-
-def _config(vehicle_id: int) -> VehicleConfig:
-    return VehicleConfig(id=vehicle_id, pose=Pose(east_m=3.0 * (vehicle_id - 1)))
-
-
-def _with_fleet(factory: AdapterFactory, vehicles: int) -> SimulatorAdapter:
-    adapter = factory()
-    # Out of order on purpose: the contract promises id order, not order of arrival.
-    for vehicle_id in range(vehicles, 0, -1):
-        adapter.add_vehicle(_config(vehicle_id))
-    adapter.connect()
-    return adapter
-
-
-def _drive(adapter: SimulatorAdapter, value: float) -> None:
-    now_us = adapter.sim_time_us()
-    adapter.send_actuators(
-        {i: ActuatorCommands(now_us, i, (value, value)) for i in adapter.vehicle_ids()}
-    )
+def _words(fault: BaseException) -> str:
+    if isinstance(fault, AssertionError | PicoGzError | TimeoutError):
+        return str(fault) or type(fault).__name__
+    return f"{type(fault).__name__} {fault}".strip()
 
 
 def _check_life_cycle(factory: AdapterFactory) -> None:
     adapter = factory()
-    _require(bool(adapter.adapter_type), "adapter_type is empty")
-    _require(not adapter.is_connected(), "is connected before connect()")
+    require(bool(adapter.adapter_type), "adapter_type is empty")
+    require(not adapter.is_connected(), "is connected before connect()")
     adapter.disconnect()
     adapter.connect()
     adapter.connect()
-    _require(adapter.is_connected(), "is not connected after connect()")
+    require(adapter.is_connected(), "is not connected after connect()")
     adapter.disconnect()
     adapter.disconnect()
-    _require(not adapter.is_connected(), "is connected after disconnect()")
+    require(not adapter.is_connected(), "is connected after disconnect()")
+    adapter.connect()
+    require(adapter.is_connected(), "cannot be connected again after disconnect()")
+    adapter.disconnect()
     with factory() as again:
-        _require(again.is_connected(), "is not connected inside 'with'")
-    _require(not again.is_connected(), "is connected after 'with'")
+        require(again.is_connected(), "is not connected inside 'with'")
+    require(not again.is_connected(), "is connected after 'with'")
 
 
 def _check_bad_calls(factory: AdapterFactory) -> None:
     adapter = factory()
-    _expect(SimulatorConnectionError, lambda: adapter.step(_STEP_US), "step before connect")
-    adapter.add_vehicle(_config(1))
-    _expect(DuplicateVehicleError, lambda: adapter.add_vehicle(_config(1)), "a second vehicle 1")
+    _expect(SimulatorConnectionError, lambda: adapter.step(STEP_US), "step before connect")
+    adapter.add_vehicle(config(1))
+    _expect(DuplicateVehicleError, lambda: adapter.add_vehicle(config(1)), "a second vehicle 1")
     _expect(UnknownVehicleError, lambda: adapter.remove_vehicle(9), "removing a stranger")
     adapter.connect()
     stranger = {9: ActuatorCommands(0, 9, (0.0, 0.0))}
@@ -143,59 +148,66 @@ def _expect(error: type[Exception], call: Callable[[], object], what: str) -> No
 
 
 def _check_id_order(factory: AdapterFactory, vehicles: int, steps: int) -> None:
-    with _with_fleet(factory, vehicles) as adapter:
+    with with_fleet(factory, vehicles) as adapter:
         expected = list(range(1, vehicles + 1))
         for _ in range(steps):
-            _drive(adapter, 0.3)
-            adapter.step(_STEP_US)
+            drive(adapter, 0.3)
+            adapter.step(STEP_US)
             records = adapter.receive_sensors()
-            _require(list(records) == expected, f"records come for {list(records)}")
-            _require(all(i == r.vehicle_id for i, r in records.items()), "a record has another id")
+            require(list(records) == expected, f"records come for {list(records)}")
+            require(all(i == r.vehicle_id for i, r in records.items()), "a record has another id")
             truth = adapter.receive_truth()
-            _require(list(truth) in ([], expected), f"truth comes for {list(truth)}")
+            require(list(truth) in ([], expected), f"truth comes for {list(truth)}")
 
 
 def _check_time(factory: AdapterFactory, vehicles: int, steps: int) -> None:
-    with _with_fleet(factory, vehicles) as adapter:
-        for dt_us in (_STEP_US,) * steps + (2 * _STEP_US,):
+    with with_fleet(factory, vehicles) as adapter:
+        for dt_us in (STEP_US,) * steps + (2 * STEP_US,):
             before_us = adapter.sim_time_us()
             adapter.step(dt_us)
             after_us = adapter.sim_time_us()
-            _require(after_us - before_us == dt_us, f"{dt_us} us became {after_us - before_us}")
+            require(after_us - before_us == dt_us, f"{dt_us} us became {after_us - before_us}")
             stamps = {r.timestamp_us for r in adapter.receive_sensors().values()}
-            _require(stamps == {after_us}, f"records are stamped {stamps}, not {after_us}")
+            require(stamps == {after_us}, f"records are stamped {stamps}, not {after_us}")
+            stamps = {t.timestamp_us for t in adapter.receive_truth().values()}
+            require(stamps <= {after_us}, f"truth is stamped {stamps}, not {after_us}")
         again = adapter.receive_sensors()
-        _require(
+        require(
             {r.timestamp_us for r in again.values()} == {adapter.sim_time_us()},
             "receive_sensors without a step changes the time",
         )
 
 
 def _check_fleet_changes(factory: AdapterFactory, vehicles: int) -> None:
-    with _with_fleet(factory, vehicles) as adapter:
-        adapter.step(_STEP_US)
+    with with_fleet(factory, vehicles) as adapter:
+        adapter.step(STEP_US)
         adapter.remove_vehicle(1)
-        _require(1 not in adapter.vehicle_ids(), "a removed vehicle is still listed")
-        _require(1 not in adapter.receive_sensors(), "a removed vehicle still has records")
-        adapter.add_vehicle(_config(1))
-        adapter.step(_STEP_US)
-        _require(1 in adapter.receive_sensors(), "an id cannot be used again")
+        require(1 not in adapter.vehicle_ids(), "a removed vehicle is still listed")
+        require(1 not in adapter.receive_sensors(), "a removed vehicle still has records")
+        adapter.add_vehicle(config(1))
+        adapter.step(STEP_US)
+        require(1 in adapter.receive_sensors(), "an id cannot be used again")
 
 
 def _check_capabilities(factory: AdapterFactory, vehicles: int, steps: int) -> None:
-    with _with_fleet(factory, vehicles) as adapter:
+    with with_fleet(factory, vehicles) as adapter:
         promised = adapter.capabilities()
-        _require(isinstance(promised, SimulatorCapabilities), "capabilities() gives no such thing")
+        require(isinstance(promised, SimulatorCapabilities), "capabilities() gives no such thing")
         seen: set[str] = set()
-        for _ in range(max(steps, 60)):
-            adapter.step(_STEP_US)
+        for _ in range(max(steps, _SLOWEST_SENSOR_STEPS)):
+            adapter.step(STEP_US)
             for record in adapter.receive_sensors().values():
                 seen |= {name for name in _SENSORS if getattr(record, _SENSORS[name]) is not None}
         for name in seen:
-            _require(getattr(promised.sensors, name), f"delivers {name} but does not say so")
-        if promised.sensors.imu:
-            _require("imu" in seen, "promises an IMU and delivers no sample")
+            require(getattr(promised.sensors, name), f"delivers {name} but does not say so")
+        for name in _ALWAYS_FITTED:
+            if getattr(promised.sensors, name):
+                require(name in seen, f"promises {name} and delivers no sample")
 
+
+# Of these every vehicle has one; a rangefinder is up to its rover.
+_ALWAYS_FITTED = ("imu", "gps", "compass", "barometer")
+_SLOWEST_SENSOR_STEPS = 220  # 2.2 s: a GPS may give one fix per second, and the first late
 
 _SENSORS = {
     "imu": "imu",
@@ -208,22 +220,22 @@ _SENSORS = {
 
 def _check_same_bytes(factory: AdapterFactory, vehicles: int, steps: int) -> None:
     first, second = (_record_bytes(factory, vehicles, steps) for _ in range(2))
-    _require(first == second, "two runs of the same factory differ; is there a seed?")
+    require(first == second, "two runs of the same factory differ; is there a seed?")
 
 
 def _record_bytes(factory: AdapterFactory, vehicles: int, steps: int) -> bytes:
     records: list[object] = []
-    with _with_fleet(factory, vehicles) as adapter:
+    with with_fleet(factory, vehicles) as adapter:
         for step in range(steps):
-            _drive(adapter, 0.5 if step % 7 else -0.25)
-            adapter.step(_STEP_US)
+            drive(adapter, 0.5 if step % 7 else -0.25)
+            adapter.step(STEP_US)
             records.append(list(adapter.receive_sensors().values()))
     return msgspec.msgpack.encode(records)
 
 
 def _check_threads(factory: AdapterFactory, vehicles: int, steps: int) -> None:
     """Eight threads at once: no exception, no lost step, readers never see half a step."""
-    with _with_fleet(factory, vehicles) as adapter:
+    with with_fleet(factory, vehicles) as adapter:
         start = threading.Barrier(_THREADS)
         begin_us = adapter.sim_time_us()
 
@@ -231,8 +243,8 @@ def _check_threads(factory: AdapterFactory, vehicles: int, steps: int) -> None:
             start.wait(timeout=10.0)
             for _ in range(steps):
                 if number % 2:
-                    _drive(adapter, 0.1)
-                    adapter.step(_STEP_US)
+                    drive(adapter, 0.1)
+                    adapter.step(STEP_US)
                 else:
                     _read_everything(adapter)
 
@@ -240,8 +252,8 @@ def _check_threads(factory: AdapterFactory, vehicles: int, steps: int) -> None:
             for future in [pool.submit(work, number) for number in range(_THREADS)]:
                 future.result(timeout=60.0)
         moved_us = adapter.sim_time_us() - begin_us
-        expected_us = _THREADS // 2 * steps * _STEP_US
-        _require(moved_us == expected_us, f"{expected_us} us of steps moved time by {moved_us}")
+        expected_us = _THREADS // 2 * steps * STEP_US
+        require(moved_us == expected_us, f"{expected_us} us of steps moved time by {moved_us}")
 
 
 def _read_everything(adapter: SimulatorAdapter) -> None:
@@ -250,4 +262,4 @@ def _read_everything(adapter: SimulatorAdapter) -> None:
     adapter.capabilities()
     records = adapter.receive_sensors()
     stamps = {record.timestamp_us for record in records.values()}
-    _require(len(stamps) <= 1, f"a reader saw records of several steps: {sorted(stamps)}")
+    require(len(stamps) <= 1, f"a reader saw records of several steps: {sorted(stamps)}")

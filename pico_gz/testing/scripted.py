@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from pico_gz.adapters.base import SimulatorAdapter
 from pico_gz.errors import SimulatorError, SimulatorTimeoutError
@@ -55,6 +56,8 @@ class ScriptedAdapter(SimulatorAdapter):
         self._lockstep = lockstep
         self.bounded_step = bounded  # type: ignore[misc]  # per instance, for tests of both ways
         self._time_us = 0
+        self._north_m: dict[int, float] = {}
+        self._speed_mps: dict[int, float] = {}
         self.sent: list[dict[int, ActuatorCommands]] = []
         self.fail_next = 0
         self.stall_next = 0
@@ -76,12 +79,12 @@ class ScriptedAdapter(SimulatorAdapter):
         )
 
     def receive_truth(self) -> dict[int, VehicleTruth]:
-        """Everybody stands at the origin."""
+        """Everybody starts at the origin and goes north, at 1 m/s with full throttle."""
         return {
             vehicle_id: VehicleTruth(
                 timestamp_us=self._time_us,
                 vehicle_id=vehicle_id,
-                north_m=0.0,
+                north_m=self._north_m.get(vehicle_id, 0.0),
                 east_m=0.0,
                 down_m=0.0,
                 quat_wxyz=(1.0, 0.0, 0.0, 0.0),
@@ -90,14 +93,18 @@ class ScriptedAdapter(SimulatorAdapter):
         }
 
     def save_state(self) -> dict[str, object]:
-        """Only the time changes."""
-        return {"time_us": self._time_us}
+        """Time and places."""
+        return {
+            "time_us": self._time_us,
+            "north_m": {str(i): north_m for i, north_m in self._north_m.items()},
+            "speed_mps": {str(i): speed_mps for i, speed_mps in self._speed_mps.items()},
+        }
 
-    def load_state(self, state: Mapping[str, object]) -> None:
+    def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        time_us = state["time_us"]
-        assert isinstance(time_us, int)
-        self._time_us = time_us
+        self._time_us = int(state["time_us"])
+        self._north_m = {int(i): north_m for i, north_m in state["north_m"].items()}
+        self._speed_mps = {int(i): speed_mps for i, speed_mps in state["speed_mps"].items()}
 
     def _connect(self) -> None:
         pass
@@ -106,13 +113,16 @@ class ScriptedAdapter(SimulatorAdapter):
         pass
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
-        pass
+        self._north_m[config.id] = 0.0
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
-        pass
+        self._north_m.pop(vehicle_id, None)
+        self._speed_mps.pop(vehicle_id, None)
 
     def _send_actuators(self, commands: Mapping[int, ActuatorCommands]) -> None:
         self.sent.append(dict(commands))
+        for vehicle_id, command in commands.items():
+            self._speed_mps[vehicle_id] = sum(command.motors) / max(1, len(command.motors))
 
     def _step(self, dt_us: int) -> Mapping[int, SensorData]:
         while self.hang.is_set():
@@ -126,6 +136,8 @@ class ScriptedAdapter(SimulatorAdapter):
             self.fail_next -= 1
             raise SimulatorError(f"{self.name} fails by script.", adapter=self.name)
         self._time_us += dt_us
+        for vehicle_id, speed_mps in self._speed_mps.items():
+            self._north_m[vehicle_id] = self._north_m.get(vehicle_id, 0.0) + speed_mps * dt_us / 1e6
         if self.give_nothing_next:
             self.give_nothing_next -= 1
             return None  # type: ignore[return-value]

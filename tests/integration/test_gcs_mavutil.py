@@ -147,7 +147,9 @@ def test_three_vehicles_on_one_udp_port():
 
 @pytest.fixture(scope="module")
 def run():
-    with FleetThread(1, extra_params=30, inject=lambda *_: None) as fleet:
+    with FleetThread(
+        1, extra_params=30, inject=lambda *_: None, allow_failure_injection=True
+    ) as fleet:
         yield fleet
 
 

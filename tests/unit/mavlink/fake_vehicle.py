@@ -232,6 +232,10 @@ class FakeVehicle:
         self.calls.append(("reset_params",))
         return Result.ACCEPTED
 
+    def flush_params(self) -> Result:
+        self.calls.append(("flush_params",))
+        return Result.ACCEPTED
+
     def reboot(self) -> Result:
         self.calls.append(("reboot",))
         return Result.ACCEPTED

@@ -32,6 +32,7 @@ def station(ground):
         (193, (1,), ("set_paused", False)),
         (194, (1,), ("set_reverse", True)),
         (241, (1, 0, 0, 0, 0, 0, 0), ("calibrate", 1, 0, 0, 0, 0, 0, 0)),
+        (245, (1,), ("flush_params",)),
         (245, (2,), ("reset_params",)),
         (246, (1,), ("reboot",)),
         (300, (2, 0), ("start_mission", 2)),

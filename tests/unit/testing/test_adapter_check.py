@@ -2,8 +2,11 @@
 
 import itertools
 
+import msgspec
 import pytest
 
+from pico_gz.errors import SimulatorError
+from pico_gz.messages import SensorCapabilities, SimulatorCapabilities
 from pico_gz.testing import AdapterCheckError, ScriptedAdapter, check_adapter
 from pico_gz.testing.scripted import standing
 
@@ -70,9 +73,76 @@ class Careless(ScriptedAdapter):
         self._mailbox.put(self._step(dt_us))
 
 
+class OldTruth(ScriptedAdapter):
+    def receive_truth(self):
+        return {
+            i: msgspec.structs.replace(truth, timestamp_us=0)
+            for i, truth in super().receive_truth().items()
+        }
+
+
+class Locking(ScriptedAdapter):
+    def sim_time_us(self):
+        with self._lock:
+            return super().sim_time_us()
+
+
+class OnceOnly(ScriptedAdapter):
+    def _connect(self):
+        if self.sent is None:
+            raise RuntimeError("cannot connect again")
+
+    def _disconnect(self):
+        self.sent = None
+
+
+class NoGps(ScriptedAdapter):
+    def capabilities(self):
+        return SimulatorCapabilities(
+            sensors=SensorCapabilities(imu=True, gps=True), max_rate_hz=1000.0, multi_vehicle=True
+        )
+
+
+class LoadsNothing(ScriptedAdapter):
+    def load_state(self, state):
+        pass
+
+
+class LoadsTimeOnly(ScriptedAdapter):
+    def load_state(self, state):
+        self._time_us = state["time_us"]
+
+
+class Deaf(ScriptedAdapter):
+    def _send_actuators(self, commands):
+        pass
+
+
+class Clinging(ScriptedAdapter):
+    def _add_vehicle(self, config):
+        self._north_m.setdefault(config.id, 0.0)
+
+    def _remove_vehicle(self, vehicle_id):
+        pass
+
+
+class Leaving(ScriptedAdapter):
+    def _step(self, dt_us):
+        raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("adapter", "finding"),
     [
+        (OldTruth, "time: truth is stamped"),
+        (Locking, "never blocks: sim_time_us"),
+        (OnceOnly, "life cycle: RuntimeError cannot connect again"),
+        (NoGps, "capabilities: promises gps"),
+        (LoadsNothing, "snapshot: load_state"),
+        (LoadsTimeOnly, "snapshot: it goes on differently"),
+        (Deaf, "commands: commands do not move vehicle 1"),
+        (Clinging, "removal: "),
+        (Leaving, "id order: SystemExit 3"),
         (ReversedOrder, "id order"),
         (HalfSpeed, "time"),
         (WrongStamp, "time"),
@@ -87,3 +157,32 @@ def test_each_broken_rule_is_found(adapter, finding):
     with pytest.raises(AdapterCheckError) as caught:
         check_adapter(adapter)
     assert any(text.startswith(finding) for text in caught.value.findings)
+
+
+def test_an_adapter_that_hangs_is_named_and_left_behind():
+    adapters = []
+
+    def hanging():
+        adapters.append(ScriptedAdapter())
+        adapters[-1].hang.set()
+        return adapters[-1]
+
+    with pytest.raises(AdapterCheckError) as caught:
+        check_adapter(hanging, limit_s=0.2)
+    for adapter in adapters:
+        adapter.hang.clear()
+    assert caught.value.findings == [
+        "id order: has not returned within 0.2 s",
+        "the other checks were left out: this one hangs",
+    ]
+
+
+def test_one_without_truth_and_without_snapshots_may_be_good():
+    class Plain(ScriptedAdapter):
+        def receive_truth(self):
+            return {}
+
+        def save_state(self):
+            raise SimulatorError("cannot be snapshot")
+
+    assert "snapshot" in check_adapter(Plain)
