@@ -1,0 +1,25 @@
+"""Every registered adapter keeps the contract; Gazebo does so against a peer of its own."""
+
+import pytest
+
+from pico_gz import LightweightAdapter, LightweightConfig
+from pico_gz.adapters.registry import BUILT_IN
+from pico_gz.testing import check_adapter
+
+FACTORIES = {
+    "lightweight": [
+        lambda: LightweightAdapter(seed=3),
+        lambda: LightweightAdapter(LightweightConfig(preset="ideal"), seed=3),
+    ],
+    "gazebo": [],  # test_gazebo_contract.py
+}
+
+
+@pytest.mark.parametrize("factory", [f for made in FACTORIES.values() for f in made])
+def test_contract(factory):
+    passed = check_adapter(factory)
+    assert {"threads", "snapshot", "commands", "removal", "determinism"} <= set(passed)
+
+
+def test_no_registered_adapter_is_left_out():
+    assert set(FACTORIES) == set(BUILT_IN)
