@@ -112,7 +112,10 @@ def run(
     )
     show_warnings(sys.stderr)
     may_move = port_offset == AUTO
-    with _opened(fleet, options, may_move) as session, StopOnSignal(session.stop) as stopped:
+    with (
+        _opened(fleet, options, may_move) as session,
+        StopOnSignal(session.stop, lambda: _tell(session.result(), as_json)) as stopped,
+    ):
         if not as_json:
             print_start(session)
         elif options.dashboard is not None:  # its address may hold a token that nobody else knows
@@ -123,11 +126,15 @@ def run(
             if stopped.exit_code:  # it was still waiting for the simulator
                 return stopped.exit_code
             raise
+    _tell(result, as_json)
+    return stopped.exit_code or ExitCode.DONE
+
+
+def _tell(result: RunResult, as_json: bool) -> None:
     if as_json:
         print_json(result.as_dict())
     else:
         print_summary(result)
-    return stopped.exit_code or ExitCode.DONE
 
 
 @contextlib.contextmanager
