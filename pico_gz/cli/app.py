@@ -68,7 +68,9 @@ def run_command(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _without_a_reader()
     except (Exception, KeyboardInterrupt) as error:
-        return report(error, as_json=as_json)
+        code = report(error, as_json=as_json)
+        _give_up_stdout_if_broken()
+        return code
     return result if isinstance(result, int) else ExitCode.DONE
 
 
@@ -81,8 +83,20 @@ def _replace_closed_streams() -> None:
 
 def _without_a_reader() -> int:
     """End quietly; the interpreter must not complain when it flushes stdout again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _write_stdout_into_nothing()
     return ExitCode.DONE
+
+
+def _give_up_stdout_if_broken() -> None:
+    """What cannot be written (the disk is full) was told; the interpreter must not try again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _write_stdout_into_nothing()
+
+
+def _write_stdout_into_nothing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_app(wanted: str) -> typer.Typer:

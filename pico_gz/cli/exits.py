@@ -78,8 +78,8 @@ def report(error: BaseException, *, as_json: bool) -> ExitCode:
     """
     code = exit_code_of(error)
     message, hint = _words(error)
-    if as_json:
-        print_json({"error": {"code": int(code), "message": message, "hint": hint}})
+    if as_json and _told_programs(code, message, hint):
+        pass
     elif code is ExitCode.INTERRUPTED:
         _tell("Stopped.")
     else:
@@ -87,6 +87,16 @@ def report(error: BaseException, *, as_json: bool) -> ExitCode:
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     return code
+
+
+def _told_programs(code: ExitCode, message: str, hint: str) -> bool:
+    """Write the error to stdout; False when that cannot be written, which may be the error."""
+    try:
+        print_json({"error": {"code": int(code), "message": message, "hint": hint}})
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def print_json(value: Any) -> None:

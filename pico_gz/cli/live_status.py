@@ -6,9 +6,13 @@ import math
 import sys
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pico_gz.frames import yaw_from_quat
 from pico_gz.session.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 TABLE_LIMIT = 20
 _TERMINAL_PERIOD_S = 0.25
@@ -41,19 +45,24 @@ class LiveStatus:
                 return
 
     def _loop_terminal(self) -> None:
-        from rich.console import Group
         from rich.live import Live
-        from rich.table import Table
 
-        def picture() -> Group:
-            table = Table("rover", "north m", "east m", "yaw", "mode", "armed", "wp", "message")
-            for row in rows(self._session):
-                table.add_row(*row)
-            return Group(headline(self._session), table)
-
-        with Live(picture(), refresh_per_second=4, transient=True) as live:
+        with Live(picture(self._session), refresh_per_second=4, transient=True) as live:
             while not self._closed.wait(_TERMINAL_PERIOD_S):
-                live.update(picture())
+                live.update(picture(self._session))
+
+
+def picture(session: Session) -> Group:
+    """The headline and, for a fleet that fits, a table; texts of rovers are no markup."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [Text(headline(session))]
+    table = Table("rover", "north m", "east m", "yaw", "mode", "armed", "wp", "message")
+    for row in rows(session):
+        table.add_row(*map(Text, row))
+    return Group(*shown, table) if table.rows else Group(*shown)
 
 
 def headline(session: Session) -> str:

@@ -116,3 +116,18 @@ def test_a_closed_stream_is_no_error(closed):
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command", [["adapters", "--json"], ["adapters"], ["ports", "--rovers", "0", "--json"]]
+)
+def test_a_full_disk_is_told_without_a_traceback(command):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pico_gz", *command],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
