@@ -85,7 +85,8 @@ class LightweightAdapter(SimulatorAdapter):
             import secrets  # most runs are given a seed
 
             chosen = secrets.randbits(31)
-            log.info("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
+            # Not lower: nobody could repeat the run who does not see it.
+            log.warning("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
         return chosen
 
     # --- what it can do -------------------------------------------------------------------

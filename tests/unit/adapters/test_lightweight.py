@@ -144,7 +144,7 @@ def test_an_unknown_preset_leaves_nothing_behind():
 
 
 def test_a_drawn_seed_is_told_and_can_be_given_again(caplog):
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.WARNING):  # what is shown without being asked for
         first = LightweightAdapter()
     assert str(first.seed) in caplog.text
     assert LightweightAdapter(seed=first.seed).seed == first.seed
