@@ -32,7 +32,9 @@ def diff(
         whole = first.complete and second.complete
     if as_json:
         difference = None if found is None else msgspec.to_builtins(found)
-        print_json({"same": found is None, "steps": steps, "difference": difference})
+        print_json(
+            {"same": found is None, "steps": steps, "complete": whole, "difference": difference}
+        )
     elif found is None:
         print(f"The same, bit for bit: {steps} steps.")
         if not whole:

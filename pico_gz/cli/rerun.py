@@ -26,7 +26,7 @@ def rerun(
     By actuators, the recorded commands drive the simulator, whoever gave them. By seed,
     everything runs again, autopilots and missions too; what a ground station did is missing
     then. Failures and poses that were set by hand do not come again. A difference ends with
-    exit code 1.
+    exit code 1, and so does a recording whose digest is not the one in its run.json.
 
     Example:
       pico-gz rerun runs
@@ -44,8 +44,21 @@ def rerun(
 
 def _print_result(folder: Path, result: RerunResult) -> None:
     print(f"{folder}: {result.steps} steps by {result.by.value}")
-    print(f"  recorded {result.recorded_sha256}")
-    print(f"  repeated {result.rerun_sha256}")
+    print(f"  recorded {result.recorded_sha256} by pico-gz {result.recorded_version}")
+    print(f"  repeated {result.rerun_sha256} by pico-gz {result.rerun_version}")
     if result.difference is not None:
         print(f"First difference (recorded | repeated): {result.difference}")
-    print("The same, bit for bit." if result.same else "Not the same.")
+    if result.is_of_another_run:
+        print(f"  run.json {result.run_sha256}: it tells of another run than was recorded.")
+    print(_verdict(result))
+
+
+def _verdict(result: RerunResult) -> str:
+    if not result.same:
+        return "Not the same."
+    if not result.complete:
+        of_all = "" if result.run_steps is None else f" of {result.run_steps}"
+        return f"Cut off after {result.steps}{of_all} steps; so far the same, bit for bit."
+    if result.run_sha256 is None:
+        return "The same, bit for bit, but run.json has no digest of the run to check against."
+    return "The same, bit for bit."

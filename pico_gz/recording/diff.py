@@ -45,7 +45,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff_runs(first: RecordedRun, second: RecordedRun) -> Difference | None:
-    """The first difference of two recordings; ``None`` when they are the same."""
+    """The first difference of two recordings; ``None`` when they are the same.
+
+    Raises:
+        RecordingError: one of them holds no step, so that there is nothing to compare.
+    """
+    first.require_steps()
+    second.require_steps()
     return diff_steps(first.steps(), second.steps())
 
 
@@ -53,7 +59,7 @@ def diff_steps(first: Iterable[FleetView], second: Iterable[FleetView]) -> Diffe
     """The first difference of two sequences of steps; ``None`` when they are the same."""
     for one, other in zip_longest(first, second):
         if one is None or other is None:
-            return _one_ends(one, other)
+            return length_difference(one, other)
         found = diff_step(one, other)
         if found is not None:
             return found
@@ -97,7 +103,8 @@ def _first_field(one: Any, other: Any, path: str) -> tuple[str, Any, Any]:
     return path, one, other
 
 
-def _one_ends(one: FleetView | None, other: FleetView | None) -> Difference:
+def length_difference(one: FleetView | None, other: FleetView | None) -> Difference:
+    """What to say when one of two runs has no more steps: ``None`` in place of its next."""
     left = one or other
     assert left is not None
     states = ("ends before" if view is None else "goes on" for view in (one, other))

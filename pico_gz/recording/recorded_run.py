@@ -95,6 +95,15 @@ class RecordedRun:
                     last = message.sequence
                     yield last
 
+    def require_steps(self) -> None:
+        """Make sure that there is something to look at or to compare.
+
+        Raises:
+            RecordingError: there is no step at all.
+        """
+        if next(self.step_numbers(), None) is None:
+            raise RecordingError(f"{self.folder} holds no step.")
+
     def at(self, time_us: int) -> FleetView:
         """The last step that was finished at this simulation time, or the first one.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from pico_gz import __version__
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
 from pico_gz.bridge.trace import TraceDigest
@@ -17,7 +18,7 @@ from pico_gz.config import FleetConfig
 from pico_gz.config.settings import ClockKind
 from pico_gz.errors import ConfigError
 from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.recording.diff import Difference, diff_step
+from pico_gz.recording.diff import Difference, diff_step, length_difference
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.session.adapters import make_adapters
 from pico_gz.session.options import RunOptions
@@ -41,6 +42,11 @@ class RerunResult(msgspec.Struct, frozen=True, kw_only=True):
         recorded_sha256: digest of the recorded steps.
         rerun_sha256: digest of the repeated steps.
         difference: where they begin to differ, ``None`` when they do not.
+        complete: whether the recording was finished; otherwise its first part was repeated.
+        run_steps: how many steps the run had, as ``run.json`` tells; ``None`` when it does not.
+        run_sha256: digest of the whole run, as ``run.json`` tells; ``None`` when it does not.
+        recorded_version: of the kit that recorded the run.
+        rerun_version: of the kit that repeated it.
     """
 
     by: RerunBy
@@ -48,11 +54,24 @@ class RerunResult(msgspec.Struct, frozen=True, kw_only=True):
     recorded_sha256: str
     rerun_sha256: str
     difference: Difference | None
+    complete: bool
+    run_steps: int | None
+    run_sha256: str | None
+    recorded_version: str
+    rerun_version: str
 
     @property
     def same(self) -> bool:
-        """Whether every bit came again."""
-        return self.difference is None and self.recorded_sha256 == self.rerun_sha256
+        """Whether every bit came again, and the recording is the one of its run."""
+        same_bits = self.difference is None and self.recorded_sha256 == self.rerun_sha256
+        return same_bits and not self.is_of_another_run
+
+    @property
+    def is_of_another_run(self) -> bool:
+        """Whether a whole recording has another digest than the run that it claims to be of."""
+        if not self.complete or self.difference is not None or self.run_sha256 is None:
+            return False
+        return self.run_sha256 != self.recorded_sha256
 
 
 def rerun(run: RecordedRun, by: RerunBy = RerunBy.ACTUATORS) -> RerunResult:
@@ -60,19 +79,28 @@ def rerun(run: RecordedRun, by: RerunBy = RerunBy.ACTUATORS) -> RerunResult:
 
     Raises:
         ConfigError: it was a kind of run that does not repeat (Gazebo, free-running).
+        RecordingError: it holds no step.
     """
+    run.require_steps()
     fleet = _repeatable_fleet(run)
     comparison = _Comparison(run.steps())
     if by is RerunBy.ACTUATORS:
         _rerun_actuators(run, fleet, comparison)
     else:
         _rerun_seed(run, fleet, comparison)
+    comparison.end()
+    told = run.facts.get("result") or {}
     return RerunResult(
         by=by,
         steps=comparison.steps,
         recorded_sha256=comparison.recorded.hexdigest(),
         rerun_sha256=comparison.repeated.hexdigest(),
         difference=comparison.difference,
+        complete=run.complete,
+        run_steps=told.get("steps"),
+        run_sha256=told.get("trace_sha256"),
+        recorded_version=str(run.facts.get("version", "unknown")),
+        rerun_version=__version__,
     )
 
 
@@ -97,6 +125,11 @@ class _Comparison:
         if self.difference is None:
             self.difference = diff_step(expected, view)
         self.next = next(self._steps, None)
+
+    def end(self) -> None:
+        """Note that the repetition has no more steps; recorded ones that are left differ."""
+        if self.next is not None and self.difference is None:
+            self.difference = length_difference(self.next, None)
 
     def is_over(self, view: FleetView | None = None) -> bool:
         """Whether there is nothing left to compare; the first difference is enough."""
