@@ -141,4 +141,19 @@ def _print(figures: list[Figure], reference_us: float) -> None:
         for figure in figures
     ]
     print_table(("figure", "measured", "goal", ""), rows)
+    for figure in figures:
+        if profile := profile_line(figure):
+            print(f"\nWhere the time of {figure.name} goes: {profile}.")
     print(f"\nReference: one turn of a bare Python loop takes {reference_us:.3f} us here.")
+
+
+def profile_line(figure: Figure) -> str:
+    """The shares of a figure that was explained; empty for others."""
+    from pico_gz.bench.profile import PREFIX
+
+    parts = [
+        (name.removeprefix(PREFIX), percent)
+        for name, percent in figure.detail.items()
+        if name.startswith(PREFIX)
+    ]
+    return ", ".join(f"{name} {percent:.0f} %" for name, percent in parts)
