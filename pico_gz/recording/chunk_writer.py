@@ -16,6 +16,7 @@ DRAFT_PERIOD_S = 0.4  # what a kill may cost; below the second that is promised
 _WAITING_CHUNKS = 8
 _PATIENCE_S = 5.0
 _CLOSE_S = 2.0
+_TOO_SLOW = "the disk is too slow"
 
 
 class ChunkWriter:
@@ -54,7 +55,7 @@ class ChunkWriter:
         try:
             self._waiting.put(chunk, timeout=_PATIENCE_S)
         except queue.Full:
-            self.problem = self.problem or "the disk is too slow"
+            self._note(_TOO_SLOW)
 
     def close(self) -> None:
         """Write the rest and the summary, then close; harmless when called twice."""
@@ -63,17 +64,26 @@ class ChunkWriter:
         try:
             self._waiting.put(None, timeout=_CLOSE_S)
         except queue.Full:
-            self.problem = self.problem or "the disk is too slow"
+            self._note(_TOO_SLOW)
         self._thread.join(_CLOSE_S)
+        if self._thread.is_alive():
+            self._note(_TOO_SLOW)
 
     def _run(self) -> None:
         try:
             while self._write_next():
                 pass
-            self._file.finish()
+            self._file.finish(self.problem)
         except OSError as error:
             self._give_up(error)
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            self._note(_reason(error))
+
+    def _note(self, problem: str) -> None:
+        """Keep the first problem: what follows comes from it."""
+        self.problem = self.problem or problem
 
     def _write_next(self) -> bool:
         try:
@@ -90,12 +100,12 @@ class ChunkWriter:
         return chunk is not None
 
     def _give_up(self, error: OSError) -> None:
-        """Leave a file that ends after a whole chunk, complete if there is room for its end."""
-        self.problem = (error.strerror or str(error)).lower()
+        """Leave a file that ends after a whole chunk and, if there is room, says so."""
+        self._note(_reason(error))
         end = self._file.written
         try:
             self._file.cut(end)
-            self._file.finish()
+            self._file.finish(self.problem)
         except OSError as second:
             log.debug("%s has no summary: %s", self._file.path, second)
             self._cut(end)
@@ -114,3 +124,7 @@ class ChunkWriter:
             self._file.cut(end)
         except OSError as error:
             log.debug("%s cannot be cut: %s", self._file.path, error)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

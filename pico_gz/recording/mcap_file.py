@@ -15,6 +15,7 @@ from pico_gz.recording.compression import best_compression
 from pico_gz.recording.mcap_records import Opcode
 
 LIBRARY = f"pico_gz {__version__}"
+EARLY_END = "pico_gz.early_end"  # metadata of a recording that its run outlived
 
 
 class McapFile:
@@ -34,6 +35,7 @@ class McapFile:
         self._schemas: list[bytes] = []
         self._channels: list[bytes] = []
         self._chunk_indexes: list[bytes] = []
+        self._metadata_indexes: list[bytes] = []
         self._messages: Counter[int] = Counter()
         self._times_ns: tuple[int, int] | None = None
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -64,8 +66,17 @@ class McapFile:
         """Write the chunk under way as far as it goes; the next ``write`` replaces it."""
         self._put(self._encode(chunk)[0])
 
-    def finish(self) -> None:
-        """Write the summary, which lets readers jump; the file is complete then."""
+    def finish(self, early_end: str = "") -> None:
+        """Write the summary, which lets readers jump; the file is complete then.
+
+        Args:
+            early_end: why the recording ends before its run does, if it does; in words.
+        """
+        if early_end:
+            note = mcap.metadata(EARLY_END, {"reason": early_end})
+            index = mcap.metadata_index(self.written, len(note), EARLY_END)
+            self._append(note)
+            self._metadata_indexes = [index]
         self._append(mcap.data_end())
         summary, offsets = self._summary(self.written)
         start = self.written if summary else 0
@@ -109,6 +120,7 @@ class McapFile:
         statistics = mcap.statistics(
             schemas=len(self._schemas),
             chunks=len(self._chunk_indexes),
+            metadata=len(self._metadata_indexes),
             times_ns=self._times_ns or (0, 0),
             messages=self._messages,
         )
@@ -117,6 +129,7 @@ class McapFile:
             (Opcode.CHANNEL, self._channels),
             (Opcode.STATISTICS, [statistics]),
             (Opcode.CHUNK_INDEX, self._chunk_indexes),
+            (Opcode.METADATA_INDEX, self._metadata_indexes),
         )
         summary, offsets = b"", b""
         for opcode, records in groups:

@@ -13,6 +13,7 @@ import msgspec
 
 from pico_gz.recording.compression import decompress
 from pico_gz.recording.errors import RecordingError
+from pico_gz.recording.mcap_file import EARLY_END
 from pico_gz.recording.mcap_records import (
     CHUNK_HEAD,
     MAGIC,
@@ -57,6 +58,7 @@ class McapReader:
 
     Attributes:
         complete: whether the file was finished; otherwise it was cut off.
+        ended_early: whether it says that its run went on, as after a full disk.
         chunks: in the order of the file.
         topics: channel id -> topic.
 
@@ -67,6 +69,7 @@ class McapReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.complete = False
+        self.ended_early = False
         self.chunks: list[ChunkPlace] = []
         self.topics: dict[int, str] = {}
         try:
@@ -158,6 +161,8 @@ class McapReader:
                 self.chunks[-1].indexes[channel_id] = start
             elif opcode == Opcode.CHANNEL:
                 self._note_channel(memoryview(self._data)[start : start + length])
+            elif opcode == Opcode.METADATA:
+                self.ended_early |= self._metadata_name(start) == EARLY_END
             elif opcode == Opcode.FOOTER:
                 self.complete = self._data[start + length :] == MAGIC
                 return
@@ -193,6 +198,12 @@ class McapReader:
             stored_bytes=stored,
             indexes={},
         )
+
+    def _metadata_name(self, start: int) -> str:
+        try:
+            return _text(self._data, start)[0]
+        except (struct.error, UnicodeDecodeError) as exc:
+            raise RecordingError(f"{self.path} is damaged at byte {start}: {exc}.") from exc
 
     def _load(self, chunk: ChunkPlace) -> memoryview:
         stored = self._data[chunk.offset : chunk.offset + chunk.stored_bytes]

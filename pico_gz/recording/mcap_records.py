@@ -27,6 +27,8 @@ class Opcode(IntEnum):
     MESSAGE_INDEX = 0x07
     CHUNK_INDEX = 0x08
     STATISTICS = 0x0B
+    METADATA = 0x0C
+    METADATA_INDEX = 0x0D
     SUMMARY_OFFSET = 0x0E
     DATA_END = 0x0F
 
@@ -88,12 +90,29 @@ def chunk_index(
     return record(Opcode.CHUNK_INDEX, content)
 
 
+def metadata(name: str, values: Mapping[str, str]) -> bytes:
+    """Words about the whole file."""
+    pairs = b"".join(text(key) + text(value) for key, value in sorted(values.items()))
+    return record(Opcode.METADATA, text(name) + struct.pack("<I", len(pairs)) + pairs)
+
+
+def metadata_index(offset: int, length: int, name: str) -> bytes:
+    """Where the words about the file are."""
+    return record(Opcode.METADATA_INDEX, struct.pack("<QQ", offset, length) + text(name))
+
+
 def statistics(
-    *, schemas: int, chunks: int, times_ns: tuple[int, int], messages: Mapping[int, int]
+    *,
+    schemas: int,
+    chunks: int,
+    metadata: int,
+    times_ns: tuple[int, int],
+    messages: Mapping[int, int],
 ) -> bytes:
     """How much there is of everything; ``messages`` counts by channel."""
+    total, channels, attachments = sum(messages.values()), len(messages), 0
     content = struct.pack(
-        "<QHIIIIQQ", sum(messages.values()), schemas, len(messages), 0, 0, chunks, *times_ns
+        "<QHIIIIQQ", total, schemas, channels, attachments, metadata, chunks, *times_ns
     )
     return record(Opcode.STATISTICS, content + _map("<HQ", messages))
 

@@ -63,8 +63,8 @@ class RecordedRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the recording was finished; False after a kill or a full disk."""
-        return self._reader.complete
+        """Whether all of the run was recorded; False after a kill or a full disk."""
+        return self._reader.complete and not self._reader.ended_early
 
     @property
     def names(self) -> dict[int, str]:

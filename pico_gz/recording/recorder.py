@@ -69,13 +69,14 @@ class RunRecorder:
         self._step = 0
         self._time_us = 0
         self._ended = False
+        self._problem_told = False
         self._writer = ChunkWriter(self._file, self._peek)
 
     def __call__(self, view: FleetView) -> None:
         """Record one step."""
         if self._ended:
             return
-        if self._writer.problem:
+        if self.problem:
             self._end_early()
             return
         self._step, self._time_us = view.step, view.time_us
@@ -98,6 +99,11 @@ class RunRecorder:
         with self._lock:
             self._add(Kind.EVENTS, _NOBODY, foxglove.log_entry(event, name))
 
+    @property
+    def problem(self) -> str:
+        """Why the recording ended before its run, in words; empty while all is well."""
+        return self._writer.problem
+
     def close(self) -> None:
         """Write what is left and close the file; harmless when called twice."""
         if not self._ended:
@@ -106,7 +112,7 @@ class RunRecorder:
                 if self._chunk.has_messages:
                     self._writer.put(self._chunk.seal())
         self._writer.close()
-        if self._writer.problem:
+        if self.problem:
             self._tell_problem()
 
     # --- messages ---------------------------------------------------------------------------
@@ -184,7 +190,9 @@ class RunRecorder:
         self._tell_problem()
 
     def _tell_problem(self) -> None:
-        problem, self._writer.problem = self._writer.problem, ""
-        text = f"The recording {self.path} ends here: {problem}."
+        if self._problem_told:
+            return
+        self._problem_told = True
+        text = f"The recording {self.path} ends here: {self.problem}."
         event = BridgeEvent(time_us=self._time_us, kind="recording", text=text, severity=3)
         self._report(event)

@@ -161,6 +161,8 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path):
         steps = [view.step for view in run.steps()]
         assert steps == list(range(1, len(steps) + 1))
         assert 100 <= len(steps) < 2000
+        assert not run.complete
+        assert run.facts["result"]["steps"] == 2000
     assert (Path(result["recording"]) / "run.mcap").stat().st_size <= limit
 
 

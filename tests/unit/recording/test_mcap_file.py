@@ -16,7 +16,7 @@ SCHEMA = mcap.schema(1, "test.Number", b'{"type": "object"}')
 CHANNEL = mcap.channel(1, 1, "/number")
 
 
-def write(path, *, drafts=False, kind=None, monkeypatch=None):
+def write(path, *, drafts=False, kind=None, monkeypatch=None, early_end=""):
     if kind is not None:
         monkeypatch.setattr(mcap_file, "best_compression", lambda: (kind, bytes))
     file, chunk = McapFile(path), ChunkBuilder()
@@ -29,7 +29,7 @@ def write(path, *, drafts=False, kind=None, monkeypatch=None):
             file.write_draft(chunk.peek())
         if number % 25 == 24:
             file.write(chunk.seal())
-    file.finish()
+    file.finish(early_end)
     file.close()
 
 
@@ -68,6 +68,22 @@ def test_the_reference_implementation_reads_it(tmp_path, monkeypatch, kind):
         assert [m.sequence for _, _, m in some] == [30, 31, 32]
 
 
+def test_a_file_that_ends_early_says_so_to_others_too(tmp_path):
+    path = tmp_path / "a.mcap"
+    write(path, early_end="no space left on device")
+    with McapReader(path) as own:
+        assert own.complete
+        assert own.ended_early
+    library = pytest.importorskip("mcap.reader")
+    with path.open("rb") as stream:
+        found = library.make_reader(stream, validate_crcs=True)
+        assert found.get_summary().statistics.metadata_count == 1
+        (note,) = found.iter_metadata()
+        assert note.name == mcap_file.EARLY_END
+        assert note.metadata == {"reason": "no space left on device"}
+        assert sum(1 for _ in found.iter_messages()) == 100
+
+
 def write_two_channels(path):
     file, chunk = McapFile(path), ChunkBuilder()
     chunk.add_record(SCHEMA + CHANNEL + mcap.channel(2, 1, "/other"))
@@ -96,7 +112,7 @@ def test_whatever_is_damaged_is_told_as_a_damaged_recording(tmp_path):
     """Every byte outside of the chunks' own data, which their CRC looks after, once upside down."""
     path = tmp_path / "a.mcap"
     file = write_two_channels(path)
-    file.finish()
+    file.finish("no space left on device")
     file.close()
     whole = path.read_bytes()
     with McapReader(path) as reader:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import queue
 
 import pytest
 
@@ -149,6 +150,36 @@ def test_a_full_disk_ends_the_recording_with_one_event_and_not_the_run(record, e
     with McapReader(recorder.path) as reader:
         assert len(reader.chunks) == 1
         assert reader.complete, "there was room for the summary"
+    assert "no space left" in recorder.problem
+    with RecordedRun(recorder.path) as run:
+        assert not run.complete, "the run went on"
+    recorder.close()
+    assert len(events) == 1, "told once"
+
+
+def test_a_disk_that_is_too_slow_leaves_no_complete_recording(record, events, monkeypatch):
+    recorder = record()
+    recorder(make_view(1))
+    recorder._writer.put(recorder._chunk.seal())
+    waiting = recorder._writer._waiting
+    real_put = waiting.put
+
+    def put(chunk, timeout):
+        if chunk is not None:
+            raise queue.Full
+        real_put(chunk, timeout=timeout)
+
+    monkeypatch.setattr(waiting, "put", put)
+    for step in range(2, 200):
+        recorder(make_view(step))
+    recorder.close()
+    assert [event.kind for event in events] == ["recording"]
+    assert "too slow" in events[0].text
+    with McapReader(recorder.path) as reader:
+        assert reader.complete
+    with RecordedRun(recorder.path) as run:
+        assert not run.complete
+        assert [view.step for view in run.steps()] == [1]
 
 
 def test_a_removed_recording_is_noticed(record, events):
