@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,20 @@ def test_it_drives_and_hangs(sitl, ardurover):
     os.kill(pid, signal.SIGSTOP)
 """
 
+KILLED = """
+import os
+import signal
+
+
+def test_it_kills_pytest(sitl, ardurover):
+    fleet = sitl(rovers=1, autopilot="external", rover={"preset": "ardupilot_skid"})
+    process = ardurover(fleet)[1]
+    fleet.run(1.0)
+    assert process.is_running()
+    print(f"<pid {process._process.pid}>", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 @pytest.fixture
 def run_pytest(tmp_path):
@@ -97,6 +113,14 @@ def run_pytest(tmp_path):
         )
 
     return run
+
+
+def is_alive(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def test_the_five_lines_work_and_leave_nothing_behind(run_pytest, tmp_path):
@@ -160,6 +184,21 @@ def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
     assert done.returncode == 0, done.stdout
     (pid,) = re.findall(r"<pid (\d+)>", done.stdout)
     assert not Path(f"/proc/{pid}").exists(), "it is still there"
+
+
+@pytest.mark.ardupilot
+def test_a_real_ardurover_does_not_survive_a_killed_pytest(run_pytest):
+    if not find_ardurover():
+        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
+    done = run_pytest(KILLED, "-s")
+    assert done.returncode == -signal.SIGKILL, done.stdout
+    pid = int(re.findall(r"<pid (\d+)>", done.stdout)[0])
+    end_s = time.monotonic() + 20.0
+    while is_alive(pid) and time.monotonic() < end_s:
+        time.sleep(0.01)
+    if is_alive(pid):
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("it is still there")
 
 
 @pytest.mark.parametrize(
