@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pico_gz.autopilot.api import GroundControlled
@@ -22,7 +23,7 @@ from pico_gz.mavlink.shared import FleetShared
 from pico_gz.mavlink.signing import Signer, signature_time_now
 from pico_gz.mavlink.sockets import check_plan
 from pico_gz.mavlink.telemetry import SimState, Surroundings
-from pico_gz.mavlink.tlog import TlogWriter
+from pico_gz.mavlink.tlog import TlogWriter, log_end
 from pico_gz.ports import Link, LinkKind
 
 _log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class FleetMavlink:
         inject: Inject | None = None,
         allow_failure_injection: bool = False,
         tlog_dir: Path | None = None,
+        tlog_ended_early: Callable[[int, str], None] | None = None,
         epoch_us: int = 0,
         allow_gcs_sysid: bool = False,
         tcp_stall_us: int = limits.TCP_STALL_US,
@@ -95,6 +97,8 @@ class FleetMavlink:
             allow_failure_injection: obey MAV_CMD_INJECT_FAILURE. Off by default, as on a real
                 vehicle: not everybody on the network may break things.
             tlog_dir: write ``vehicle_<id>.tlog`` there.
+            tlog_ended_early: told (vehicle id, a sentence) when a disk ends such a recording;
+                without it, the log is told.
             epoch_us: Unix time at simulation time zero [us], for SYSTEM_TIME and recordings.
             allow_gcs_sysid: let a vehicle have id 255, the usual id of ground stations.
             tcp_stall_us: cut a TCP client that takes nothing for this long [us].
@@ -115,6 +119,7 @@ class FleetMavlink:
         self._clock_us = clock_us
         self._bind = bind
         self._tlog_dir = tlog_dir
+        self._tlog_ended_early = tlog_ended_early
         self._epoch_us = epoch_us
         self._allow_gcs_sysid = allow_gcs_sysid
         self._tcp_stall_us = tcp_stall_us
@@ -258,10 +263,14 @@ class FleetMavlink:
     def _tlog_for(self, vehicle_id: int) -> TlogWriter | None:
         if self._tlog_dir is None:
             return None
-        path = self._tlog_dir / f"vehicle_{vehicle_id}.tlog"
+        path, told = self._tlog_dir / f"vehicle_{vehicle_id}.tlog", self._tlog_ended_early
         try:
             self._tlog_dir.mkdir(parents=True, exist_ok=True)
-            return TlogWriter(path, lambda: self._epoch_us + self._schedule.sim_us)
+            return TlogWriter(
+                path,
+                lambda: self._epoch_us + self._schedule.sim_us,
+                log_end if told is None else partial(told, vehicle_id),
+            )
         except OSError as error:
             raise ConfigError(f"Cannot record to {path}: {error.strerror}.") from error
 

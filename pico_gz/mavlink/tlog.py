@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -17,18 +19,29 @@ _STAMP = struct.Struct(">Q")
 _FLUSH_BYTES = 64 * 1024
 
 
+def log_end(text: str) -> None:
+    """Tell nobody but the log that a recording has ended early."""
+    _log.error("%s", text)
+
+
 class TlogWriter(Peer):
     """Writes frames with their time; a full disk ends the recording, never the run.
 
     Signatures are stripped and SETUP_SIGNING is left out, because both help to find a key.
     """
 
-    def __init__(self, path: Path, stamp_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        stamp_us: Callable[[], int],
+        ended_early: Callable[[str], None] = log_end,
+    ) -> None:
         """Create the file.
 
         Args:
             path: the new file; an old one is replaced.
             stamp_us: the Unix time to write for a frame [us].
+            ended_early: called once with a sentence when nothing can be written any more.
 
         Raises:
             OSError: the file cannot be created.
@@ -36,6 +49,7 @@ class TlogWriter(Peer):
         super().__init__(f"tlog {path.name}", near=True, permanent=True, link_id=0)
         self._path = path
         self._stamp_us = stamp_us
+        self._ended_early = ended_early
         self._buffer = bytearray()
         self._written_bytes = 0
         self._file: BinaryIO | None = path.open("wb", buffering=0)
@@ -54,6 +68,7 @@ class TlogWriter(Peer):
         if self._file is None or not self._buffer:
             return
         try:
+            self._require_present(self._file)
             view = memoryview(self._buffer)
             done = 0
             while done < len(view):
@@ -72,9 +87,13 @@ class TlogWriter(Peer):
         self._file = None
         self.closed = True
 
+    def _require_present(self, file: BinaryIO) -> None:
+        """Notice that somebody removed the file, which writing to it would not."""
+        if os.fstat(file.fileno()).st_nlink == 0:
+            raise FileNotFoundError(errno.ENOENT, "it was removed", str(self._path))
+
     def _give_up(self, error: OSError) -> None:
         """Leave a file that ends after a whole record, and go on without recording."""
-        _log.error("Recording to %s ends: %s.", self._path, error.strerror)
         assert self._file is not None
         try:
             self._file.truncate(self._written_bytes)
@@ -84,3 +103,5 @@ class TlogWriter(Peer):
         self._file = None
         self._buffer = bytearray()
         self.closed = True
+        reason = (error.strerror or str(error)).lower()
+        self._ended_early(f"The recording {self._path} ends here: {reason}.")

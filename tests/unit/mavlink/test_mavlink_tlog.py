@@ -122,6 +122,9 @@ class FullDisk:
         self.room -= len(data)
         return self.file.write(data)
 
+    def fileno(self):
+        return self.file.fileno()
+
     def truncate(self, size):
         return self.file.truncate(size)
 
@@ -136,10 +139,48 @@ def test_a_full_disk_ends_the_recording_after_a_whole_record(tmp_path, caplog):
     station = ground.station()
     ground.run(30.0)
     assert ground.writer.closed
-    assert "No space left" in caplog.text
+    assert "a.tlog ends here: no space left" in caplog.text
     assert len(records(path)) > 100
     assert len(station.take("ATTITUDE")) == 30
     ground.endpoint.close()
+
+
+def run_fleet(folder, disturb):
+    """Ten seconds of a vehicle that is recorded; what is told of early ends."""
+    told = []
+    clock = iter(range(0, 10**9, 100_000))
+    fleet = FleetMavlink(
+        [VehicleLinkPlan(3, FakeVehicle(3))],
+        tlog_dir=folder,
+        tlog_ended_early=lambda vehicle_id, text: told.append((vehicle_id, text)),
+        clock_us=lambda: next(clock),
+    )
+    with fleet:
+        for turn in range(100):
+            fleet.service(turn * 100_000)
+            if turn == 50:
+                disturb(fleet)
+    return told
+
+
+def test_a_removed_recording_is_told_once(tmp_path):
+    told = run_fleet(tmp_path, lambda _: (tmp_path / "vehicle_3.tlog").unlink())
+    ((vehicle_id, text),) = told
+    assert vehicle_id == 3
+    assert text.endswith("vehicle_3.tlog ends here: it was removed.")
+
+
+def test_a_full_disk_is_told_once(tmp_path):
+    def fill_disk(fleet):
+        writer = fleet._endpoints[3]._tlog
+        writer._file = FullDisk(writer._file, 0)
+
+    ((vehicle_id, text),) = run_fleet(tmp_path, fill_disk)
+    assert (vehicle_id, "no space left" in text) == (3, True)
+
+
+def test_a_recording_that_goes_well_tells_nothing(tmp_path):
+    assert run_fleet(tmp_path, lambda _: None) == []
 
 
 def test_a_killed_run_loses_at_most_a_second(tmp_path):
