@@ -33,6 +33,34 @@ _DECODERS: dict[Kind, msgspec.json.Decoder[Any]] = {
 _STEP_KINDS = frozenset({Kind.TRUTH, Kind.SENSORS, Kind.ACTUATORS})
 
 
+class _Result(msgspec.Struct, frozen=True):
+    """What is read of a run's result."""
+
+    steps: int | None = None
+    trace_sha256: str | None = None
+    latency_ms: dict[str, float] = {}
+
+
+class _Options(msgspec.Struct, frozen=True):
+    """What is read of the options that a run was started with."""
+
+    demo: bool = False
+    rc: str = "none"
+    contacts: bool = True
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """The shape of ``run.json``, as far as anything depends on it; there is more in it."""
+
+    version: str = ""
+    fleet: str = ""
+    vehicles: dict[int, str] = {}
+    config: dict[str, Any] | None = None
+    inputs: dict[str, str] = {}
+    options: _Options = _Options()
+    result: _Result | None = None
+
+
 class RecordedRun:
     """The folder of a run. Use it in a ``with`` block.
 
@@ -69,7 +97,7 @@ class RecordedRun:
     @property
     def names(self) -> dict[int, str]:
         """Vehicle id -> name."""
-        return {int(i): str(name) for i, name in self.facts.get("vehicles", {}).items()}
+        return {int(i): name for i, name in self.facts.get("vehicles", {}).items()}
 
     @property
     def start_us(self) -> int:
@@ -214,10 +242,12 @@ def find_run_folder(path: Path) -> Path:
 def _read_facts(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads((folder / RUN_FILE).read_text())
-    except (OSError, ValueError) as exc:
+        msgspec.convert(facts, _Facts, str_keys=True)
+    except msgspec.ValidationError as exc:
+        raise RecordingError(f"{folder / RUN_FILE} does not describe a run: {exc}.") from exc
+    except (OSError, ValueError, RecursionError) as exc:
         raise RecordingError(f"{folder / RUN_FILE} cannot be read: {exc}.") from exc
-    if not isinstance(facts, dict) or not isinstance(facts.get("vehicles", {}), dict):
-        raise RecordingError(f"{folder / RUN_FILE} does not describe a run.")
+    assert isinstance(facts, dict)
     return facts
 
 

@@ -218,7 +218,28 @@ def test_a_flipped_bit_is_found(record):
         list(run.steps())
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"vehicles": 5}', '{"vehicles": '])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"vehicles": ',
+        '{"vehicles": 5}',
+        '{"vehicles": {"a": 1}}',
+        '{"vehicles": {"a": "rover_1"}}',
+        '{"vehicles": {"1": 1}}',
+        '{"result": []}',
+        '{"result": {"steps": "many"}}',
+        '{"result": {"trace_sha256": 5}}',
+        '{"result": {"latency_ms": {"p50": "fast"}}}',
+        '{"options": []}',
+        '{"options": {"rc": 5}}',
+        '{"inputs": 3}',
+        '{"config": "yard"}',
+        '{"version": 1}',
+    ],
+)
 def test_facts_that_are_none_are_told(record, text):
     recorder = record()
     record_steps(recorder, 3)
