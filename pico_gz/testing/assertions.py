@@ -1,4 +1,7 @@
-"""Assertions for rovers; each failure says where, when and by how much."""
+"""Assertions for rovers; each failure says where, when and by how much.
+
+What cannot be known, because nothing has been driven or nobody looks, is an error and not a pass.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from itertools import combinations, pairwise
 from math import hypot
 from typing import TypeVar
 
+from pico_gz.errors import ConfigError
+from pico_gz.messages import VehicleTruth
 from pico_gz.testing.rover_handle import RoverHandle
 from pico_gz.testing.sitl import Sitl
 
 Point = tuple[float, float]
 Subject = TypeVar("Subject", Sitl, RoverHandle)
+
+_LIGHTWEIGHT = "lightweight"
 
 
 def assert_reached(
@@ -42,11 +49,12 @@ def assert_path_within(
         points: (north, east) [m], at least one.
         max_m: how far away it may be.
         from_sim_s: simulated time from which it counts.
+
+    Raises:
+        ConfigError: it has not driven since then.
     """
     __tracebackhide__ = True
-    for truth in rover.sitl.history.truth[rover.id]:
-        if truth.timestamp_us < from_sim_s * 1e6:
-            continue
+    for truth in _driven(rover, from_sim_s):
         away_m = distance_to_line((truth.north_m, truth.east_m), points)
         assert away_m <= max_m, (
             f"{rover.name} was {away_m:.2f} m off its path at {truth.timestamp_us / 1e6:.2f} s,"
@@ -55,10 +63,18 @@ def assert_path_within(
 
 
 def assert_no_contact(subject: Sitl | RoverHandle) -> None:
-    """Nobody (or not this rover) has touched anything."""
+    """Nobody (or not this rover) has touched anything.
+
+    Raises:
+        ConfigError: nothing has been driven, or contacts are not told in this run.
+    """
     __tracebackhide__ = True
+    rovers = subject.rovers if isinstance(subject, Sitl) else [subject]
     sitl = subject if isinstance(subject, Sitl) else subject.sitl
-    ids = [subject.id] if isinstance(subject, RoverHandle) else [rover.id for rover in subject]
+    for rover in rovers:
+        _require_contacts_told(rover)
+        _driven(rover)
+    ids = {rover.id for rover in rovers}
     touched = [event for event in sitl.history.contacts if event.vehicle_id in ids]
     assert not touched, "\n".join(
         f"at {event.time_us / 1e6:.2f} s: {event.text}" for event in touched[:10]
@@ -66,11 +82,14 @@ def assert_no_contact(subject: Sitl | RoverHandle) -> None:
 
 
 def assert_min_separation(sitl: Sitl, min_m: float) -> None:
-    """No two rovers have been nearer than ``min_m`` (between their origins)."""
+    """No two rovers have been nearer than ``min_m`` (between their origins).
+
+    Raises:
+        ConfigError: one of them has not driven.
+    """
     __tracebackhide__ = True
     for one, other in combinations(sitl, 2):
-        truths = zip(sitl.history.truth[one.id], sitl.history.truth[other.id], strict=False)
-        for a, b in truths:
+        for a, b in zip(_driven(one), _driven(other), strict=False):
             apart_m = hypot(a.north_m - b.north_m, a.east_m - b.east_m)
             assert apart_m >= min_m, (
                 f"{one.name} and {other.name} were {apart_m:.2f} m apart at"
@@ -107,6 +126,36 @@ def assert_never(subject: Subject, condition: Callable[[Subject], bool], message
 
     sitl: Sitl = subject if isinstance(subject, Sitl) else subject.sitl
     sitl.check_every_step(check)
+
+
+def _driven(rover: RoverHandle, from_sim_s: float = 0.0) -> list[VehicleTruth]:
+    """Where it was since then, step by step; never empty."""
+    __tracebackhide__ = True
+    truths = rover.sitl.history.truth[rover.id]
+    counted = [truth for truth in truths if truth.timestamp_us >= from_sim_s * 1e6]
+    if not counted:
+        since = f" since {from_sim_s:g} s" if from_sim_s else ""
+        raise ConfigError(
+            f"Nothing is known of where {rover.name} has been{since}.",
+            hint="Let time pass first, with run() or wait_until(), on a simulator that tells it.",
+        )
+    return counted
+
+
+def _require_contacts_told(rover: RoverHandle) -> None:
+    __tracebackhide__ = True
+    session = rover.sitl.session
+    if not session.options.contacts:
+        raise ConfigError(
+            "Contacts are switched off in this run, so nobody can say that there was none.",
+            hint="Leave out contacts=False.",
+        )
+    kind = session.fleet.adapter_type(session.fleet.vehicle(rover.id).config.adapter)
+    if kind != _LIGHTWEIGHT:
+        raise ConfigError(
+            f"The simulator of {rover.name} ({kind}) does not tell contacts.",
+            hint="Use --sim lightweight, or assert_min_separation and assert_path_within.",
+        )
 
 
 def distance_to_line(point: Point, points: Sequence[Point]) -> float:

@@ -96,6 +96,7 @@ def test_rovers_that_meet_are_told(sitl):
     for rover, east_m in ((sitl[1], 3.0), (sitl[2], 0.0)):
         rover.arm()
         rover.goto(north_m=0, east_m=east_m)
+    sitl.run(0.1)
     assert_no_contact(sitl)
     sitl.wait_until(lambda s: s.history.contacts, timeout_sim_s=60)
     with pytest.raises(AssertionError, match="touches"):
@@ -112,6 +113,48 @@ def test_assertions_fail_with_numbers(rover):
         assert_path_within(rover, [(5, 0), (9, 0)], max_m=1)
     with pytest.raises(AssertionError, match=r"went .* not AUTO"):
         assert_mode_sequence(rover, ["AUTO"])
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda rover: assert_path_within(rover, [(99, 99)], max_m=0.1),
+        lambda rover: assert_no_contact(rover),
+        lambda rover: assert_no_contact(rover.sitl),
+        lambda rover: assert_min_separation(rover.sitl, min_m=99),
+    ],
+)
+def test_a_run_without_a_step_proves_nothing(rover, look):
+    with pytest.raises(ConfigError, match="Nothing is known of where rover_1 has been"):
+        look(rover)
+
+
+def test_a_path_that_begins_after_the_run_proves_nothing(rover):
+    rover.run(0.5)
+    assert_path_within(rover, [(0, 0)], max_m=1, from_sim_s=0.5)
+    with pytest.raises(ConfigError, match="has been since 0.6 s"):
+        assert_path_within(rover, [(0, 0)], max_m=1, from_sim_s=0.6)
+
+
+def test_without_contacts_nobody_says_that_there_was_none(tmp_path):
+    fleet = default_fleet(1, FleetOverrides(adapter="lightweight", speed="max"))
+    options = RunOptions(
+        mavlink=False, control=False, check_ports=False, run_folder=tmp_path, contacts=False
+    )
+    with Sitl(fleet, options) as sitl:
+        sitl.run(0.1)
+        with pytest.raises(ConfigError, match="switched off"):
+            assert_no_contact(sitl)
+
+
+def test_a_simulator_that_tells_no_contacts_is_named(sitl, monkeypatch):
+    sitl.run(0.1)
+    elsewhere = sitl.fleet.with_adapters({2: "gazebo"})
+    monkeypatch.setattr(sitl.session, "fleet", elsewhere)
+    assert_no_contact(sitl[1])
+    for subject in (sitl, sitl[2]):
+        with pytest.raises(ConfigError, match=r"simulator of rover_2 \(gazebo\) does not tell"):
+            assert_no_contact(subject)
 
 
 def test_distance_to_a_line():
