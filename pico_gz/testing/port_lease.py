@@ -6,6 +6,7 @@ the process ends, however it ends.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import tempfile
@@ -23,18 +24,26 @@ _OFFSETS: tuple[int, ...] = (*range(_LOW_OFFSETS.stop, MAX_OFFSET + 1, OFFSET_ST
 # Below the range from which the kernel takes ports by itself.
 _OWN_PORTS = range(20_000, 32_000, _HUNDRED)
 
+_FOLDER_NAME = "pico_gz-ports"
+# Not what TMPDIR says: that differs between users and services, the ports do not.
+HOST_TMP = Path("/tmp")
 
-def lock_folder() -> Path:
-    """Where the locks of this machine are; shared by all its users."""
-    return Path(tempfile.gettempdir()) / "pico_gz-ports"
+
+def lock_folders() -> list[Path]:
+    """Where the locks of this machine are, shared by all its users; each lock is in all of them.
+
+    The second one, where TMPDIR leads elsewhere, is for meeting those who cannot use the first.
+    """
+    parents = dict.fromkeys([HOST_TMP, Path(tempfile.gettempdir())])
+    return [parent / _FOLDER_NAME for parent in parents if os.access(parent, os.W_OK | os.X_OK)]
 
 
 class PortLeases:
     """The ports that this process has leased. Use it in a ``with`` block."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or lock_folder()
-        self._held: dict[int, int] = {}  # hundred -> file descriptor of its lock
+        self._folders = [folder] if folder else lock_folders()
+        self._held: dict[int, list[int]] = {}  # hundred -> file descriptors of its locks
 
     def __enter__(self) -> PortLeases:
         return self
@@ -45,8 +54,8 @@ class PortLeases:
     def release(self) -> None:
         """Give everything back; harmless when called twice."""
         while self._held:
-            _, lock = self._held.popitem()
-            os.close(lock)
+            _, locks = self._held.popitem()
+            _close(locks)
 
     def offset_for(self, plan_at: Callable[[int], PortPlan]) -> int:
         """Lease the first offset at which a whole port plan is possible, free and ours.
@@ -60,7 +69,7 @@ class PortLeases:
                 return offset
         raise PortClashError(
             f"No offset up to {MAX_OFFSET} has all ports of this fleet free.",
-            hint="Use fewer rovers, or fewer test workers.",
+            hint=f"Use fewer rovers, or fewer test workers; locks are in {self._places()}.",
         )
 
     def take(self, count: int = 1) -> range:
@@ -77,7 +86,10 @@ class PortLeases:
             ]
             if first // _HUNDRED not in self._held and self._lease(uses):
                 return range(first, first + count)
-        raise PortClashError(f"There are no {count} free ports in a row left.")
+        raise PortClashError(
+            f"There are no {count} free ports in a row left.",
+            hint=f"Locks are in {self._places()}.",
+        )
 
     def take_set(self, ports_at: Callable[[int], Iterable[PortUse]], tries: int) -> int:
         """Lease the ports of the first number below ``tries`` whose ports are free and ours."""
@@ -90,38 +102,72 @@ class PortLeases:
         """Take all of it or nothing."""
         uses = list(uses)
         hundreds = sorted({use.port // _HUNDRED for use in uses if _is_here(use)})
-        taken: dict[int, int] = {}
+        taken: dict[int, list[int]] = {}
         for hundred in hundreds:
-            lock = None if hundred in self._held else self._lock(hundred)
-            if lock is None:
+            locks = [] if hundred in self._held else self._lock(hundred)
+            if not locks:
                 break
-            taken[hundred] = lock
+            taken[hundred] = locks
         if len(taken) == len(hundreds) and not find_busy(uses):
             self._held |= taken
             return True
-        for lock in taken.values():
-            os.close(lock)
+        for locks in taken.values():
+            _close(locks)
         return False
 
-    def _lock(self, hundred: int) -> int | None:
-        self._make_folder()
-        path = self._folder / f"{hundred * _HUNDRED}.lock"
-        try:
-            lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            # Not in one call: a shared folder may refuse to "create" another user's file.
-            lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            return None
-        return lock
+    def _lock(self, hundred: int) -> list[int]:
+        """Lock a hundred in every folder; empty when somebody else has one of them."""
+        locks: list[int] = []
+        for folder in self._folders:
+            lock = _lock_file(folder, f"{hundred * _HUNDRED}.lock")
+            if lock is None:
+                _close(locks)
+                return []
+            locks.append(lock)
+        return locks
 
-    def _make_folder(self) -> None:
-        if not self._folder.is_dir():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._folder.chmod(0o1777)
+    def _places(self) -> str:
+        return " and ".join(map(str, self._folders))
+
+
+def _lock_file(folder: Path, name: str) -> int | None:
+    """Lock a file, which is made if need be; ``None`` when somebody else has it."""
+    _make_folder(folder)
+    try:
+        lock = _open(folder / name)
+    except (PermissionError, FileExistsError):  # another user's, or made at this moment
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        # Not in one call: a shared folder may refuse to "create" another user's file.
+        lock = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+    os.fchmod(lock, 0o644)  # for all users, whatever the umask is
+    return lock
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o1777)
+
+
+def _close(locks: Iterable[int]) -> None:
+    for lock in locks:
+        os.close(lock)
 
 
 def _is_here(use: PortUse) -> bool:

@@ -132,7 +132,7 @@ def test_a_run_without_a_step_proves_nothing(rover, look):
 def test_a_path_that_begins_after_the_run_proves_nothing(rover):
     rover.run(0.5)
     assert_path_within(rover, [(0, 0)], max_m=1, from_sim_s=0.5)
-    with pytest.raises(ConfigError, match="has been since 0.6 s"):
+    with pytest.raises(ConfigError, match=r"has been since 0\.6 s"):
         assert_path_within(rover, [(0, 0)], max_m=1, from_sim_s=0.6)
 
 
