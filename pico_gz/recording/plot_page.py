@@ -19,7 +19,7 @@ _PAGE = """<!doctype html>
 :root {{ color-scheme: light dark; font: 14px system-ui, sans-serif; }}
 body {{ margin: 1rem; display: grid; gap: 1rem; grid-template-columns: 1fr 1fr; }}
 h1, p {{ grid-column: 1 / -1; margin: 0; font-size: 1.2rem; }} p {{ font-size: 1rem; }}
-svg {{ width: 100%; height: auto; }} svg.track {{ grid-row: span 3; }}
+svg {{ width: 100%; height: auto; }} svg.track {{ grid-row: span 4; }}
 text {{ fill: currentColor; font-size: 12px; }} .grid {{ stroke: currentColor; opacity: .15; }}
 polyline {{ fill: none; stroke-width: 1.5; }}
 @media (max-width: 50rem) {{ body {{ grid-template-columns: 1fr; }} }}
@@ -41,6 +41,9 @@ def draw_page(series: RunSeries) -> str:
         _chart("cross-track [m]", [v.cross_track for v in vehicles]),
         _chart("estimator error [m]", [v.estimator_error for v in vehicles]),
     ]
+    if series.latency:
+        over_time = list(series.latency.values())
+        charts.append(_chart("step latency [ms]", over_time, names=list(series.latency)))
     latency = ", ".join(f"{name} {value:.3f}" for name, value in series.latency_ms.items())
     notes = _legend(names) + (f" &middot; step latency [ms]: {escape(latency)}" if latency else "")
     return _PAGE.format(title=escape(series.title), charts="\n".join(charts), notes=notes)
@@ -52,6 +55,7 @@ def _chart(
     *,
     size: tuple[int, int] = (640, 220),
     square: bool = False,
+    names: Sequence[str] = (),
 ) -> str:
     width, height = size
     left, bottom, right, top = _MARGIN
@@ -79,6 +83,12 @@ def _chart(
     for number, points in enumerate(lines):
         drawn = " ".join("{:.1f},{:.1f}".format(*place(point)) for point in points)
         parts.append(f'<polyline stroke="{_colour(number)}" points="{drawn}"/>')
+    if names:
+        keys = "".join(
+            f'<tspan dx="8" style="fill:{_colour(number)}">{escape(name)}</tspan>'
+            for number, name in enumerate(names)
+        )
+        parts.append(f'<text x="{width - right}" y="16" text-anchor="end">{keys}</text>')
     kind = ' class="track"' if square else ""
     label = f'role="img" aria-label="{escape(title)}"'
     return f'<svg{kind} viewBox="0 0 {width} {height}" {label}>{"".join(parts)}</svg>'

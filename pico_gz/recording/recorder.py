@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 
 from pico_gz.bridge.events import BridgeEvent
+from pico_gz.bridge.stats import LatencyHistogram
 from pico_gz.bridge.view import FleetView
 from pico_gz.recording import foxglove
 from pico_gz.recording import mcap_records as mcap
 from pico_gz.recording.chunk_writer import ChunkWriter
 from pico_gz.recording.chunks import ChunkBuilder, SealedChunk
+from pico_gz.recording.latency_log import LATENCY_FILE, LatencyLog
 from pico_gz.recording.mcap_file import McapFile
 from pico_gz.recording.schemas import schema_bytes
 from pico_gz.recording.topics import SCHEMAS, AutopilotSample, Kind, topic_of
@@ -45,6 +47,7 @@ class RunRecorder:
         name_of: Callable[[int], str],
         sample: Callable[[int, int], AutopilotSample | None],
         report: Callable[[BridgeEvent], None],
+        latency: LatencyHistogram | None = None,
     ) -> None:
         """Create the file.
 
@@ -53,12 +56,16 @@ class RunRecorder:
             name_of: vehicle id -> name, part of its topics.
             sample: (vehicle id, time) -> what its autopilot believes, a few times a second.
             report: takes the event that the recording has ended early.
+            latency: of the run's steps; kept second by second in a table beside the file.
         """
         self.path = path
         self._name_of = name_of
         self._sample = sample
         self._report = report
         self._file = McapFile(path)
+        self._latency: LatencyLog | None = None
+        if latency is not None:
+            self._latency = LatencyLog(path.with_name(LATENCY_FILE), latency)
         self._encode = msgspec.json.Encoder().encode
         self._lock = threading.Lock()
         self._chunk = ChunkBuilder()
@@ -80,6 +87,8 @@ class RunRecorder:
             self._end_early()
             return
         self._step, self._time_us = view.step, view.time_us
+        if self._latency is not None:
+            self._latency.note_step(view.time_us)
         with self._lock:
             self._seal_if_full(view.time_us * 1000)
             self._add_all(
@@ -111,7 +120,7 @@ class RunRecorder:
             with self._lock:
                 if self._chunk.has_messages:
                     self._writer.put(self._chunk.seal())
-        self._writer.close()
+        self._close_files()
         if self.problem:
             self._tell_problem()
 
@@ -186,8 +195,13 @@ class RunRecorder:
 
     def _end_early(self) -> None:
         self._ended = True
-        self._writer.close()
+        self._close_files()
         self._tell_problem()
+
+    def _close_files(self) -> None:
+        self._writer.close()
+        if self._latency is not None:
+            self._latency.close()
 
     def _tell_problem(self) -> None:
         if self._problem_told:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pico_gz.recording.errors import RecordingError
+from pico_gz.recording.latency_log import read_latency
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.topics import AutopilotSample
 
@@ -35,11 +36,19 @@ class VehicleSeries(msgspec.Struct):
 
 
 class RunSeries(msgspec.Struct):
-    """A whole run: its vehicles, and its step latency by percentile [ms]."""
+    """A whole run.
+
+    Attributes:
+        title: what it is.
+        vehicles: its vehicles.
+        latency_ms: step latency of the whole run by percentile [ms]; empty after a kill.
+        latency: percentile -> (time, step latency [ms]), second by second.
+    """
 
     title: str
     vehicles: list[VehicleSeries]
-    latency_ms: dict[str, float]
+    latency_ms: dict[str, float] = {}
+    latency: dict[str, Points] = {}
 
 
 def gather(run: RecordedRun) -> RunSeries:
@@ -68,7 +77,9 @@ def gather(run: RecordedRun) -> RunSeries:
                 _add_belief(series, beliefs[vehicle_id], truth.north_m, truth.east_m)
     if not found:
         raise RecordingError(f"{run.folder} holds no step.")
-    return RunSeries(_title(run), list(found.values()), _latency(run.facts))
+    return RunSeries(
+        _title(run), list(found.values()), _latency_of_all(run.facts), _latency_over_time(run)
+    )
 
 
 def _thinning(run: RecordedRun) -> int:
@@ -93,6 +104,20 @@ def _title(run: RecordedRun) -> str:
     return f"{run.facts.get('fleet', run.folder.name)}, seed {seed}, {run.end_us / 1e6:g} s{rest}"
 
 
-def _latency(facts: dict[str, Any]) -> dict[str, float]:
+def _latency_of_all(facts: dict[str, Any]) -> dict[str, float]:
     result = facts.get("result") or {}
     return {str(name): float(value) for name, value in result.get("latency_ms", {}).items()}
+
+
+def _latency_over_time(run: RecordedRun) -> dict[str, Points]:
+    rows = read_latency(run.folder)
+    if not rows:
+        return {}
+    # Slow seconds are what one looks for: of several rows in one point the worst is shown.
+    every = max(1, len(rows) // MOST_POINTS)
+    groups = [rows[start : start + every] for start in range(0, len(rows), every)]
+    return {
+        "p50": [(group[-1].time_s, max(row.p50_ms for row in group)) for group in groups],
+        "p99": [(group[-1].time_s, max(row.p99_ms for row in group)) for group in groups],
+        "max": [(group[-1].time_s, max(row.max_ms for row in group)) for group in groups],
+    }

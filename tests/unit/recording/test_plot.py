@@ -3,6 +3,7 @@
 import re
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from pico_gz.errors import ConfigError, MissingExtraError
@@ -37,6 +38,35 @@ def test_a_page_is_whole_and_loads_nothing():
     assert "yard &lt;1&gt;, seed 7" in page
     assert "p50 0.100" in page
     assert not re.search(r"https?://|src=|<script|@import|url\(", page)
+
+
+def test_latency_is_drawn_over_time():
+    lines = {"p50": [(1.0, 0.1), (2.0, 0.1)], "max": [(1.0, 0.4), (2.0, 7.0)]}
+    charts = re.findall(
+        r"<svg.*?</svg>", draw_page(msgspec.structs.replace(SERIES, latency=lines)), re.S
+    )
+    assert len(charts) == 5
+    root = ElementTree.fromstring(charts[-1])
+    assert root.get("aria-label") == "step latency [ms]"
+    slow_is_higher = root.findall("polyline")[1].get("points").split()
+    heights = [float(point.split(",")[1]) for point in slow_is_higher]
+    assert heights[1] < heights[0]
+    assert [key.text for key in root.iter("tspan")] == ["p50", "max"]
+
+
+def test_latency_is_in_the_picture_too(tmp_path):
+    pytest.importorskip("matplotlib")
+    from pico_gz.recording.plot_picture import draw_picture
+
+    lines = {"p50": [(1.0, 0.1), (2.0, 0.1)]}
+    draw_picture(msgspec.structs.replace(SERIES, latency=lines), tmp_path / "with.svg")
+    draw_picture(SERIES, tmp_path / "without.svg")
+    # The words of an SVG are drawn as shapes, but matplotlib notes each of them.
+    assert "step latency" in (tmp_path / "with.svg").read_text()
+    axes = [
+        (tmp_path / name).read_text().count('id="axes_') for name in ("with.svg", "without.svg")
+    ]
+    assert axes == [5, 4]
 
 
 def test_a_metre_is_as_long_to_the_north_as_to_the_east():
