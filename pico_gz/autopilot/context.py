@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,14 @@ class RoverContext:
         now_us: simulation time of this main loop, ``dt_s`` the time since the last one.
         speed_mps: speed to hold on missions, changed by DO_CHANGE_SPEED; 0 = WP_SPEED.
         reached: mission items reached and not yet told.
+        on_text: hears what is said at once, beside the ground, which takes ``texts``.
     """
 
     __slots__ = (
         "_fixed_e7", "_fixed_frame", "armed", "drive_kind", "dt_s", "estimator", "fence", "home",
-        "last_text", "modes", "navigator", "now_us", "outputs", "params", "rc", "reached",
-        "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn", "values",
+        "last_text", "modes", "navigator", "now_us", "on_text", "outputs", "params", "rc",
+        "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn",
+        "values",
     )  # fmt: skip
 
     modes: ModeSwitch
@@ -65,6 +67,7 @@ class RoverContext:
         self.home = Home()
         self.texts: deque[StatusText] = deque(maxlen=_MOST_TEXTS)
         self.last_text = ""
+        self.on_text: Callable[[StatusText], None] | None = None
         self.reached: deque[int] = deque(maxlen=_MOST_TEXTS)
         self.armed = False
         self.now_us = 0
@@ -77,8 +80,11 @@ class RoverContext:
 
     def say(self, severity: int, text: str) -> None:
         """Tell people something; severity as in syslog (3 error, 4 warning, 6 information)."""
-        self.texts.append(StatusText(severity, text))
+        said = StatusText(severity, text)
+        self.texts.append(said)
         self.last_text = text
+        if self.on_text is not None:
+            self.on_text(said)
 
     # --- arming ---------------------------------------------------------------------------
 

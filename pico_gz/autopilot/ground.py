@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 
 from pico_gz.autopilot.api import (
@@ -48,6 +48,16 @@ class GroundCommands:
         texts = list(self._rover.texts)
         self._rover.texts.clear()
         return texts
+
+    def listen(self, listener: Callable[[StatusText], None]) -> None:
+        """Hear what it says as it says it, and now what nobody has taken yet.
+
+        It takes nothing away from ``drain_texts``. There is one listener, called on the thread
+        that runs the autopilot.
+        """
+        for text in tuple(self._rover.texts):
+            listener(text)
+        self._rover.on_text = listener
 
     def drain_reached(self) -> list[int]:
         """Take the mission items reached since the last call."""

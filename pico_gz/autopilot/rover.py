@@ -177,7 +177,7 @@ class RoverAutopilot(GroundCommands):
         fresh.store.load_state(old.store.save_state())
         fresh.runner.reset()
         fresh.outputs.take_over(old.outputs)
-        fresh.now_us = old.now_us
+        fresh.now_us, fresh.on_text = old.now_us, old.on_text
         self._battery = BatteryMonitor(fresh.values)
         self._failsafe = Failsafe()
         self._switches = PilotSwitches()

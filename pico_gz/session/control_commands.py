@@ -8,6 +8,7 @@ from typing import Any
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of
+from pico_gz.bridge.events import BridgeEvent
 from pico_gz.bridge.view import BridgeState
 from pico_gz.errors import ConfigError
 from pico_gz.exact import DEG_PER_RAD
@@ -58,6 +59,9 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
 
         def move() -> dict[int, VehicleTruth]:
             bridge.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
+            place = f"north {north_m:g} m, east {east_m:g} m, yaw {yaw_deg:g} deg"
+            name = bridge.get_vehicle(vehicle_id).config.label
+            report_done(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
             return _truth_now(bridge)
 
         return status_of(bridge, bridge.call(move))
@@ -114,6 +118,14 @@ def status_of(
         "speed": speed_of(bridge.time_mode) or "max",
         "vehicles": vehicles,
     }
+
+
+def report_done(bridge: SitlBridge, kind: str, text: str, vehicle_id: int = 0) -> None:
+    """Tell as an event that somebody changed the world; call it between two steps."""
+    time_us = bridge.sim_time_us()
+    bridge.report(
+        BridgeEvent(time_us=time_us, kind=kind, text=text, vehicle_id=vehicle_id, severity=5)
+    )
 
 
 def _truth_now(bridge: SitlBridge) -> dict[int, VehicleTruth]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.events import BridgeEvent
 from pico_gz.errors import ConfigError
 from pico_gz.session.rc import RcFeeder
 
@@ -49,6 +50,7 @@ class FailureSwitch:
             self._require_seen(vehicle_id, unit)
             self._bridge.set_failure(vehicle_id, unit, kind)
         self._note(vehicle_id, unit, kind)
+        self._bridge.between_steps(lambda: self._tell(vehicle_id, unit, kind))
         if unit in _IMU_UNITS:
             self._show_imu(vehicle_id)
 
@@ -59,6 +61,21 @@ class FailureSwitch:
         if kind != _HEALTHY:
             units[unit] = kind
         self.active = {**self.active, vehicle_id: units}
+
+    def _tell(self, vehicle_id: int, unit: str, kind: str) -> None:
+        name = self._bridge.get_vehicle(vehicle_id).config.label
+        healthy = kind == _HEALTHY
+        self._bridge.report(
+            BridgeEvent(
+                time_us=self._bridge.sim_time_us(),
+                kind="failure",
+                text=f"{name}: {unit} works again."
+                if healthy
+                else f"{name}: {unit} fails: {kind}.",
+                vehicle_id=vehicle_id,
+                severity=6 if healthy else 4,
+            )
+        )
 
     def _require_seen(self, vehicle_id: int, unit: str) -> None:
         """Refuse a failure that an external autopilot would never notice."""

@@ -14,6 +14,9 @@ from pico_gz.simulator.ops import SCALAR
 NAV_WAYPOINT = 16
 DEMO_SIDE_M = 8.0
 _RETRY_US = 500_000
+# So many tries are made in silence between two that say what is missing.
+_QUIET_TRIES = 20
+_PREARM_CHECK = 1 << 28  # MAV_SYS_STATUS_PREARM_CHECK
 
 
 class MissionStarter:
@@ -23,30 +26,39 @@ class MissionStarter:
         self._vehicles = tuple(vehicles)
         self._waiting = list(vehicles)
         self._next_try_us = 0
+        self._tries = 0
 
     def restart(self) -> None:
         """Start all missions again, as at the beginning."""
         self._waiting = list(self._vehicles)
+        self._tries = 0
 
     def save_state(self) -> dict[str, Any]:
         """Who still waits, as plain values."""
         waiting = [number for number, v in enumerate(self._vehicles) if v in self._waiting]
-        return {"waiting": waiting, "next_try_us": self._next_try_us}
+        return {"waiting": waiting, "next_try_us": self._next_try_us, "tries": self._tries}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from what ``save_state`` gave."""
         self._waiting = [self._vehicles[number] for number in state["waiting"]]
-        self._next_try_us = state["next_try_us"]
+        self._next_try_us, self._tries = state["next_try_us"], state["tries"]
 
     def __call__(self, now_us: int) -> None:
         """Try whoever has not started yet; at most twice per simulated second."""
         if not self._waiting or now_us < self._next_try_us:
             return
         self._next_try_us = now_us + _RETRY_US
-        self._waiting = [vehicle for vehicle in self._waiting if not _start(vehicle)]
+        self._tries += 1
+        aloud = self._tries % _QUIET_TRIES == 0
+        self._waiting = [vehicle for vehicle in self._waiting if not _start(vehicle, aloud=aloud)]
 
 
-def _start(vehicle: GroundControlled) -> bool:
+def _start(vehicle: GroundControlled, *, aloud: bool) -> bool:
+    """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
+    if not aloud:
+        told = vehicle.telemetry()
+        if not told.armed and not told.sensors_healthy & _PREARM_CHECK:
+            return False
     return vehicle.arm() is Result.ACCEPTED and vehicle.start_mission() is Result.ACCEPTED
 
 

@@ -36,12 +36,14 @@ from pico_gz.session.rc import RcFeeder, open_rc
 from pico_gz.session.result import RunResult, summarize
 from pico_gz.session.run_folder import RunFolder
 from pico_gz.session.sim_parameters import SimParameters
+from pico_gz.session.texts import ScriptListener, TextReporter
 from pico_gz.session.vehicle_commands import VehicleCommands
-from pico_gz.session.vehicles import spawn_vehicles
+from pico_gz.session.vehicles import SCRIPT_PREFIX, spawn_vehicles
 from pico_gz.session.world import local_frame
 from pico_gz.units import us_from_seconds
 
 if TYPE_CHECKING:
+    from pico_gz.autopilot.rover import RoverAutopilot
     from pico_gz.fdm.server import FdmServer
 
 log = logging.getLogger(__name__)
@@ -139,6 +141,7 @@ class Session:
             self._folder = RunFolder(self.options.record_dir, self.fleet, self.options)
             recording = SessionRecording(self._folder, bridge, self.frame, commanded, self.result)
             opened.callback(recording.close)
+        self._hear_vehicles(commanded)
         if self.options.view:
             self._open_view(opened)
         own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
@@ -157,6 +160,15 @@ class Session:
             vehicle_commands = VehicleCommands(bridge, self.fleet, self.frame, commanded)
             commands |= vehicle_commands.table(fail, starter)
             self._open_dashboard(opened, self.options.dashboard, commanded, commands, fail)
+
+    def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
+        """Tell what autopilots say as events; after the recording is open, which keeps them."""
+        TextReporter(self.bridge, commanded)
+        scripts = [
+            p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
+        ]
+        if scripts:
+            self.bridge.after_step.add(ScriptListener(self.bridge, scripts))
 
     def _param_dir(self) -> Path | None:
         """Where parameters that a ground station sets are kept; nowhere without a fleet file."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.errors import PicoGzError
+from pico_gz.session.control_commands import report_done
 from pico_gz.state import Stateful
 
 log = logging.getLogger(__name__)
@@ -55,5 +56,9 @@ class SimParameters(Stateful):
                 self._fail(vehicle_id, "rc", _RC_KINDS[int(value)])
             else:
                 self._bridge.set_environment(vehicle_id, name, value)
+                label = self._bridge.get_vehicle(vehicle_id).config.label
+                report_done(
+                    self._bridge, "environment", f"{label}: {name} is {value:g}.", vehicle_id
+                )
         except PicoGzError as exc:
             log.warning("Vehicle %d: %s = %g has no effect: %s", vehicle_id, name, value, exc)
