@@ -10,13 +10,14 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.config import FleetConfig
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.local_frame import LocalFrame
-from pico_gz.session.control_commands import integer, number
+from pico_gz.session.control_commands import integer, number, report_done
 from pico_gz.session.control_server import Command
 from pico_gz.session.failures import FailureSwitch
 from pico_gz.session.missions import MissionStarter
 from pico_gz.simulator.ops import SCALAR
 
 EVERYBODY = 0
+NAMED_REFUSALS = 5
 MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)
 
 
@@ -51,14 +52,21 @@ class VehicleCommands:
         wanted = integer(request, "id", EVERYBODY, 255)
 
         def all_of_them() -> None:
+            refusals = []
             for vehicle_id, pilot in self._chosen(wanted):
-                act(vehicle_id, pilot)
+                try:
+                    act(vehicle_id, pilot)
+                except ConfigError as refusal:
+                    refusals.append(str(refusal))
+            if refusals:
+                raise ConfigError(_together(refusals))
 
         self._bridge.call(all_of_them)
 
     def _chosen(self, wanted: int) -> Iterator[tuple[int, GroundControlled]]:
         if wanted == EVERYBODY:
-            yield from self._pilots.items()
+            present = self._bridge.list_vehicles()
+            yield from ((i, pilot) for i, pilot in self._pilots.items() if i in present)
             return
         self._bridge.get_vehicle(wanted)
         if wanted not in self._pilots:
@@ -110,6 +118,7 @@ class VehicleCommands:
             if pilot is not None:
                 pilot.reboot()
         starter.restart()
+        report_done(self._bridge, "reset", "Everybody stands where it started.")
 
     def _require(self, result: Result, vehicle_id: int, what: str) -> None:
         if result is Result.ACCEPTED:
@@ -117,3 +126,12 @@ class VehicleCommands:
         vehicle = self._bridge.get_vehicle(vehicle_id)
         said = vehicle.status().last_message
         raise ConfigError(f"{vehicle.config.label} {what}: {said or result.name.lower()}")
+
+
+def _together(refusals: list[str]) -> str:
+    """One message for many who refuse; the first few in their own words."""
+    if len(refusals) == 1:
+        return refusals[0]
+    named, more = refusals[:NAMED_REFUSALS], len(refusals) - NAMED_REFUSALS
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"{len(refusals)} refuse: {'; '.join(named)}{rest}"

@@ -66,6 +66,13 @@ def test_everybody_is_id_zero(running):
     assert not any(vehicle.status().armed for vehicle in bridge.vehicles())
 
 
+def test_who_was_taken_out_of_the_run_is_not_asked(running):
+    bridge, commands = running
+    bridge.despawn_vehicle(1)
+    commands["mode"]({"id": 0, "mode": "HOLD"})
+    assert mode_of(bridge, 2) == "HOLD"
+
+
 def test_reset_puts_everybody_back_and_starts_again(running):
     bridge, commands = running
     bridge.step(600)
@@ -103,6 +110,28 @@ def test_a_refusal_of_the_autopilot_is_told():
         session.bridge.step()
         with pytest.raises(ConfigError, match=r"rover_1 does not arm: .*initialising"):
             run.commands["arm"]({"id": 1})
+
+
+def test_one_refusal_keeps_nobody_else_from_obeying():
+    with opened_run() as (session, run):
+        session.bridge.step()
+        run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+        session.bridge.step(600)
+        run.commands["disarm"]({"id": 0})
+        with pytest.raises(ConfigError, match=r"^rover_1 does not arm: "):
+            run.commands["arm"]({"id": 0})
+        armed = [session.bridge.get_vehicle(i).status().armed for i in (1, 2)]
+        assert armed == [False, True]
+        with pytest.raises(ConfigError, match=r"^rover_1 refuses AUTO: "):
+            run.commands["mode"]({"id": 0, "mode": "AUTO"})
+        assert mode_of(session.bridge, 2) == "AUTO"
+
+
+def test_all_who_refuse_are_named():
+    with opened_run() as (session, run):
+        session.bridge.step()
+        with pytest.raises(ConfigError, match=r"^2 refuse: rover_1 .*; rover_2 does not arm: "):
+            run.commands["arm"]({"id": 0})
 
 
 def test_vehicles_without_our_autopilot_are_not_commanded():
