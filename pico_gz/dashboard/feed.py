@@ -98,9 +98,8 @@ class ClientFeed:
             plans, self._plans = source.plans.after(self._plans), source.plans.version
             yield _encode({"t": "plans", "plans": plans})
         if self._events != source.events.version:
-            events = source.events.after(self._events)
-            self._events = events[-1]["n"] if events else source.events.version
-            yield _encode({"t": "events", "events": events})
+            message, self._events = source.events.news(self._events)
+            yield _encode(message)
         if self._figures != source.figures_number:
             self._figures = source.figures_number
             yield _encode({"t": "figures", **source.figures})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from pico_gz.bridge.events import BridgeEvent
 from pico_gz.bridge.view import BridgeState, FleetView
 from pico_gz.dashboard.changes import Changes
-from pico_gz.dashboard.event_tail import EventTail
+from pico_gz.dashboard.event_tail import KEPT, EventTail
 from pico_gz.dashboard.figures import Figures
 from pico_gz.dashboard.focus import focus_message, recorded_belief
 from pico_gz.dashboard.frames import encode_frame
@@ -47,6 +48,9 @@ class LiveSource:
         self._watchers = 0
         self._shown_view: FleetView | None = None
         self._shown_state = BridgeState.IDLE
+        self._names = {plan.id: plan.config.label for plan in run.fleet.vehicles}
+        self._recorded_us = [event.time_us for event in run.recorded_events]
+        self._told = 0
         self._rows_due_s = self._figures_due_s = 0.0
         self._listen()
 
@@ -78,6 +82,8 @@ class LiveSource:
 
     def refresh(self, now_s: float) -> None:
         """Bring up to date what is due."""
+        if self._recorded_us:
+            self._refresh_recorded_events()
         if self._watchers:
             self._refresh_frame()
             if now_s >= self._rows_due_s:
@@ -134,29 +140,21 @@ class LiveSource:
     def _refresh_rows(self) -> None:
         run, beliefs = self._run, dict(self._sampler.beliefs)
         views = list(self._sampler.views) or [run.bridge.view]
-        before = self.rows.values()
-        rows = make_rows(run.bridge.vehicles(), views, beliefs, run.failures())
-        for vehicle_id, row in rows.items():
-            self._note_message(vehicle_id, row, before.get(vehicle_id))
-        self.rows.update(rows)
+        self.rows.update(make_rows(run.bridge.vehicles(), views, beliefs, run.failures()))
         self.plans.update({i: self._reader.plan(i, belief) for i, belief in beliefs.items()})
 
-    def _note_message(self, vehicle_id: int, row: Row, before: Row | None) -> None:
-        """What an autopilot says is an event, too."""
-        said = row[_MESSAGE]
-        if said and (before is None or before[_MESSAGE] != said):
-            time_us = self._run.bridge.view.time_us
-            self.events.add(time_us, said, kind="says", vehicle_id=vehicle_id, severity=6)
+    def _refresh_recorded_events(self) -> None:
+        """Show those of a recording up to the time that is shown, wherever it has jumped to."""
+        told = bisect_right(self._recorded_us, self._run.bridge.view.time_us)
+        if told < self._told:
+            self.events.clear()
+            self._told = 0
+        for event in self._run.recorded_events[max(self._told, told - KEPT) : told]:
+            self._note(event)
+        self._told = told
 
     def _note(self, event: BridgeEvent) -> None:
         """Called by whichever thread caused the event."""
-        self.events.add(
-            event.time_us,
-            event.text,
-            kind=event.kind,
-            vehicle_id=event.vehicle_id,
-            severity=event.severity,
-        )
-
-
-_MESSAGE = FIELDS.index("message")
+        # The name stands beside every event in the view.
+        name = self._names.get(event.vehicle_id, "")
+        self.events.add(event, event.text.removeprefix(f"{name}: "))

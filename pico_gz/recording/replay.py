@@ -1,7 +1,8 @@
 """Plays a recording as if it were a run: the same bridge, the same clock, and any time at will.
 
-Whatever can watch a run can watch a replay: it has a bridge with a view, events, pause, single
-steps and speed, and a command more, ``seek``.
+Whatever can watch a run can watch a replay: it has a bridge with a view, pause, single
+steps and speed, and a command more, ``seek``. What was told in the run is not told again by the
+bridge, which has nothing to warn about now: a view gets it from the handle, up to the time shown.
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ import msgspec
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Scaled
-from pico_gz.bridge.events import BridgeEvent
 from pico_gz.bridge.view import FleetView
 from pico_gz.config import FleetConfig
 from pico_gz.errors import ConfigError
 from pico_gz.local_frame import LocalFrame
 from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.recording.errors import RecordingError
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.replay_adapter import ReplayAdapter
 from pico_gz.recording.topics import AutopilotSample
@@ -51,9 +50,8 @@ class Replay:
     def __init__(self, folder: str | Path, *, speed: float = 1.0) -> None:
         self.run = RecordedRun(folder)
         self.fleet = _on_usual_ports(config_from_dict(self.run.facts.get("config") or {}))
-        self.start_us, self.end_us = self.run.start_us, self.run.end_us
-        if not self.end_us:
-            raise RecordingError(f"{self.run.folder} holds no step.")
+        # Its events may begin before the first step.
+        self.start_us, self.end_us = self.run.at(0).time_us, self.run.end_us
         self.bridge = SitlBridge(Scaled(speed, self.fleet.time.step_us))
         self._adapter = ReplayAdapter(self.run)
         self.bridge.register_adapter(self._adapter)
@@ -66,9 +64,8 @@ class Replay:
             self._pilots[plan.id] = pilot
             self.bridge.spawn_vehicle(config, pilot, drive=plan.rover.drive)
         self.bridge.add_pilots(_RecordedCommands(self._adapter, tuple(self.bridge.list_vehicles())))
-        self._events = self.run.events()
-        self._told = 0
-        self.bridge.after_step.add(self._after_step)
+        self._events = sorted(self.run.events(), key=lambda event: event.time_us)
+        self.bridge.after_step.add(self._hold_at_end)
 
     def __enter__(self) -> Replay:
         return self
@@ -103,6 +100,7 @@ class Replay:
             failures=dict,
             timeline_s=(self.start_us / 1e6, self.end_us / 1e6),
             tracks=self._tracks,
+            recorded_events=self._events,
             sample_of=lambda vehicle_id: self._pilots[vehicle_id].sample(),
         )
 
@@ -121,7 +119,6 @@ class Replay:
             "state": {"time_us": state["time_us"]},
         }
         self.bridge.restore(msgspec.msgpack.encode(state))
-        self._told = bisect_right([event.time_us for event in self._events], time_us)
 
     def _seek_asked(self, request: Mapping[str, Any]) -> dict[str, float]:
         wanted = request.get("time_s")
@@ -131,10 +128,7 @@ class Replay:
         span_s = {"start_s": self.start_us / 1e6, "end_s": self.end_us / 1e6}
         return {"time_s": self.bridge.sim_time_us() / 1e6, **span_s}
 
-    def _after_step(self, view: FleetView) -> None:
-        while self._told < len(self._events) and self._events[self._told].time_us <= view.time_us:
-            self.bridge.report(_as_told(self._events[self._told]))
-            self._told += 1
+    def _hold_at_end(self, view: FleetView) -> None:
         if view.time_us >= self.end_us:
             self.bridge.pause()
 
@@ -220,11 +214,6 @@ def _by_vehicle(samples: list[AutopilotSample]) -> dict[int, list[AutopilotSampl
     for sample in samples:
         found.setdefault(sample.vehicle_id, []).append(sample)
     return found
-
-
-def _as_told(event: BridgeEvent) -> BridgeEvent:
-    """An old event is news in the view, and nothing to warn about here."""
-    return msgspec.structs.replace(event, severity=max(event.severity, 6))
 
 
 def _refuse(vehicle_id: int, unit: str, kind: str) -> None:

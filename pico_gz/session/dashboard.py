@@ -12,6 +12,7 @@ from typing import Protocol
 
 from pico_gz.autopilot.api import GroundControlled
 from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.events import BridgeEvent
 from pico_gz.config import FleetConfig
 from pico_gz.local_frame import LocalFrame
 from pico_gz.recording.topics import AutopilotSample
@@ -34,6 +35,7 @@ class RunHandle:
         failures: tells which failures are switched on.
         timeline_s: from when to when time can be chosen [s]; ``None``: it only goes on.
         tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
+        recorded_events: of a recording: all of them, in order of time.
         sample_of: of a recording: what a vehicle's autopilot believed at the time that is shown.
     """
 
@@ -45,6 +47,7 @@ class RunHandle:
     failures: Callable[[], Failures]
     timeline_s: tuple[float, float] | None = None
     tracks: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    recorded_events: Sequence[BridgeEvent] = ()
     sample_of: Callable[[int], AutopilotSample | None] = lambda vehicle_id: None
 
 

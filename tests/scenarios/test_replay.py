@@ -115,3 +115,14 @@ def test_a_view_can_ask_for_it(replay):
         commands["seek"]({"time_s": "soon"})
     assert "set-pose" not in commands
     assert "fail" not in commands
+
+
+def test_a_view_gets_what_was_told_with_its_time_and_severity(replay, recorded):
+    events = replay.handle().recorded_events
+    with RecordedRun(recorded.recording) as run:
+        assert sorted(run.events(), key=lambda event: event.time_us) == events
+    armed = [event for event in events if event.text == "rover_1: Throttle armed"]
+    assert [(event.kind, event.vehicle_id, event.severity) for event in armed] == [("says", 1, 6)]
+    assert 0 < armed[0].time_us < 4_000_000
+    replay.play(until=lambda view: replay.bridge.is_paused())
+    assert not [e for e in replay.bridge.events.recent if e.kind == "says"]  # it is no news

@@ -1,8 +1,9 @@
+from pico_gz.bridge.events import BridgeEvent
 from pico_gz.dashboard.event_tail import EventTail
 
 
 def add(tail, text, **more):
-    tail.add(1_234_567, text, **{"kind": "x", "vehicle_id": 0, "severity": 4, **more})
+    tail.add(BridgeEvent(time_us=1_234_567, kind="x", text=text, **more))
 
 
 def test_events_are_numbered_and_told_once():
@@ -28,3 +29,18 @@ def test_control_characters_are_made_visible():
     (event,) = tail.after(0)
     assert event["text"].startswith("bad\\x1b[31m\\ntext")
     assert len(event["text"]) < 600
+
+
+def test_who_knew_it_before_it_was_emptied_starts_anew():
+    tail = EventTail()
+    add(tail, "one")
+    message, known = tail.news(0)
+    assert ([e["text"] for e in message["events"]], message["anew"]) == (["one"], False)
+    tail.clear()
+    assert tail.version > known
+    add(tail, "earlier")
+    message, known = tail.news(known)
+    assert ([e["text"] for e in message["events"]], message["anew"]) == (["earlier"], True)
+    add(tail, "later")
+    message, _ = tail.news(known)
+    assert ([e["text"] for e in message["events"]], message["anew"]) == (["later"], False)

@@ -58,8 +58,8 @@ def test_rows_tell_what_the_autopilots_say(live):
     assert shown["lag_ms"] == 0
     assert shown["satellites"] > 4
     assert 90 < shown["battery_percent"] <= 100
-    texts = [event["text"] for event in source.events.after(0)]
-    assert shown["message"] in texts
+    texts = [event["text"] for event in source.events.after(0) if event["id"] == 1]
+    assert texts[-1] == shown["message"]
 
 
 def test_without_a_belief_the_sensors_are_asked(live):
@@ -102,6 +102,45 @@ def test_events_of_the_run_reach_the_view(live):
     bridge, _, source = live
     bridge.report(BridgeEvent(time_us=5, kind="stall", text="Who is that?", vehicle_id=2))
     assert source.events.after(0)[-1]["text"] == "Who is that?"
+
+
+def test_every_text_is_told_with_its_time_and_severity_also_if_nobody_watched(live):
+    bridge, run, source = live
+    source.set_audience(0, ())
+    bridge.step(400)
+    run.commands["mode"]({"id": 1, "mode": "HOLD"})
+    run.commands["mode"]({"id": 1, "mode": "AUTO"})  # between two looks at the table
+    run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+    bridge.step(2500)
+    events = {e["text"]: e for e in source.events.after(0) if e["id"] == 1}
+    assert "ArduRover V4.6.0 (pico_gz)" in events
+    assert events["Mode HOLD (GCS)"]["time_s"] == events["Mode AUTO (GCS)"]["time_s"] == 4.0
+    assert events["gps fails: off."]["severity"] == 4
+    assert events["EKF failsafe: position lost"]["severity"] == 2
+    assert events["EKF failsafe: position lost"]["time_s"] > 4.0
+
+
+def test_events_of_a_recording_are_those_up_to_the_time_that_is_shown(live):
+    bridge, run, _ = live
+    recorded = [
+        BridgeEvent(time_us=0, kind="says", text="rover_1: Hello", vehicle_id=1, severity=6),
+        BridgeEvent(time_us=20_000, kind="says", text="rover_1: Help", vehicle_id=1, severity=2),
+    ]
+    source = LiveSource(dataclasses.replace(run, recorded_events=recorded))
+    source.events.clear()
+    snapshots = []
+    for _ in range(3):
+        bridge.step()
+        snapshots.append(bridge.snapshot())
+    for _ in range(2):
+        bridge.restore(snapshots[2])
+        source.refresh(1.0)
+        shown = [(e["text"], e["time_s"], e["severity"]) for e in source.events.after(0)]
+        assert shown == [("Hello", 0.0, 6), ("Help", 0.02, 2)]
+        bridge.restore(snapshots[0])
+        source.refresh(2.0)
+        assert [e["text"] for e in source.events.after(0)] == ["Hello"]
+    source.close()
 
 
 def test_hello_describes_the_fleet_and_its_past(live):

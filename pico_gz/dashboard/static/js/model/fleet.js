@@ -32,7 +32,7 @@ export class Fleet extends EventTarget {
     on("rows", ({ rows }) => this.#setRows(rows));
     on("plans", ({ plans }) => this.#setPlans(plans));
     on("figures", (figures) => { this.figures = figures; });
-    on("events", ({ events }) => this.#addEvents(events));
+    on("events", ({ events, anew }) => this.#addEvents(events, anew));
     on("focus", (focus) => { this.focus = focus.id === this.selectedId ? focus : this.focus; });
     connection.addEventListener("closed", () => this.#setOnline(false));
   }
@@ -107,9 +107,11 @@ export class Fleet extends EventTarget {
     }
   }
 
-  #addEvents(events) {
+  /** @param {boolean} anew a replay went back: what was known lies in the future now */
+  #addEvents(events, anew) {
+    this.eventsAnew = anew;
     this.newEvents = events;
-    this.events = [...this.events, ...events].slice(-KEPT_EVENTS);
+    this.events = [...(anew ? [] : this.events), ...events].slice(-KEPT_EVENTS);
   }
 
   #setOnline(online) {

@@ -15,7 +15,10 @@ export class EventLog {
   constructor(fleet) {
     this.fleet = fleet;
     fleet.addEventListener("hello", () => this.#list.replaceChildren());
-    fleet.addEventListener("events", () => this.#add(fleet.newEvents));
+    fleet.addEventListener("events", () => {
+      if (fleet.eventsAnew) this.#rebuild();
+      else this.#add(fleet.newEvents);
+    });
     this.#warningsOnly.addEventListener("change", () => this.#rebuild());
     this.#list.addEventListener("click", (event) => {
       const id = Number(event.target.closest("li")?.dataset.id);
