@@ -85,7 +85,11 @@ class ClientFeed:
             outgoing["text"] = message.decode()
         else:
             outgoing["bytes"] = message
-        await asyncio.wait_for(self._websocket.send(outgoing), SEND_LIMIT_S)
+        try:
+            await asyncio.wait_for(self._websocket.send(outgoing), SEND_LIMIT_S)
+        except RuntimeError as exc:
+            # The server has closed the connection itself, after a message that was too long.
+            raise WebSocketDisconnect from exc
 
     def _news(self) -> Iterator[bytes]:
         source = self._source

@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import threading
 from collections.abc import Callable
+from urllib.parse import quote
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -58,8 +59,7 @@ class ViewServer:
     @property
     def url(self) -> str:
         """The address to open in a browser, with the token if there is one."""
-        query = f"?token={self._token}" if self._token else ""
-        return f"http://{_reachable(self.host)}:{self.port}/{query}"
+        return address_to_open(self.host, self.port, self._token)
 
     @property
     def line(self) -> str:
@@ -83,6 +83,12 @@ class ViewServer:
     def _serve(self) -> None:
         with contextlib.suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
+
+
+def address_to_open(host: str, port: int, token: str) -> str:
+    """The address of a view for a browser on this machine; a token may be any text."""
+    query = f"?token={quote(token, safe='')}" if token else ""
+    return f"http://{_reachable(host)}:{port}/{query}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -154,13 +154,14 @@ def test_refusals_name_the_reason_and_nonsense_harms_nobody(run):
         assert ask(websocket, "status")["ok"]
 
 
-def test_a_message_that_is_too_long_ends_the_connection_only(run):
+def test_a_message_that_is_too_long_ends_the_connection_only(run, caplog):
     with watching(run) as websocket:
         websocket.send("x" * 70_000)
         with pytest.raises(ConnectionClosed):
             hear(websocket, "nothing that is ever sent", limit=1000)
     with watching(run) as websocket:
         assert hear(websocket, "hello")
+    assert "Traceback" not in caplog.text
 
 
 def test_a_focused_rover_is_told_closely(run):

@@ -1,12 +1,15 @@
 import pytest
 
 pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
 
 import asyncio
+from urllib.parse import urlsplit
 
 from starlette.responses import PlainTextResponse
 
 from pico_gz.dashboard.access import AccessGuard, choose_token, is_loopback
+from pico_gz.dashboard.server import address_to_open
 from pico_gz.errors import ConfigError
 
 TOKEN = "a-token-of-this-run-0123"
@@ -129,3 +132,19 @@ def test_tokens_are_new_every_time_or_given():
     assert choose_token("127.0.0.1", TOKEN) == TOKEN
     with pytest.raises(ConfigError, match="16 characters"):
         choose_token("0.0.0.0", "short")
+
+
+@pytest.mark.parametrize("token", ["abcdefghijklmnop+/=&#x", "16 letters; or %2b more"])
+def test_any_token_works_in_the_printed_address_and_as_a_cookie(token):
+    query = urlsplit(address_to_open("0.0.0.0", 8085, token)).query
+    answer = ask(token, path="/", query=query, host="10.0.0.2")
+    assert answer["status"] == 303
+    cookie = dict(answer["headers"])[b"set-cookie"].decode().partition("; HttpOnly")[0]
+    assert status(token, cookie=cookie, host="10.0.0.2") == 200
+    assert status(token, query=query, host="10.0.0.2") == 200
+
+
+def test_the_printed_address_can_be_opened_here():
+    assert address_to_open("0.0.0.0", 8085, "") == "http://127.0.0.1:8085/"
+    assert address_to_open("::", 8085, "") == "http://[::1]:8085/"
+    assert address_to_open("10.0.0.2", 90, "a+b") == "http://10.0.0.2:90/?token=a%2Bb"
