@@ -1,5 +1,6 @@
 """The view in a real browser: Chromium of this machine, driven by Playwright."""
 
+import json
 import math
 import os
 import shutil
@@ -256,6 +257,32 @@ def test_a_phone_shows_one_panel_at_a_time(run, open_page):
     assert page.errors == []
 
 
+def test_the_smallest_phone_shows_all_controls(run, open_page):
+    page = open_page(run.url, viewport={"width": 320, "height": 640}, has_touch=True)
+    page.wait("picoGz.fleet.figures.speed === 2")
+    # The arrow of the list takes about 20 px of it, and its text as much again.
+    assert page.tab.locator("#speed").bounding_box()["width"] >= 48
+    for name in ("#pause", "#step", "#reset"):
+        assert page.get(
+            f"(({{scrollWidth: w, clientWidth: c}}) => w <= c)(document.querySelector('{name}'))"
+        )
+    assert page.get("document.documentElement.scrollWidth") <= 320
+    assert page.errors == []
+
+
+def test_a_phone_on_its_side_shows_the_fleet_as_large_as_it_can(run, open_page):
+    page = open_page(run.url, viewport={"width": 844, "height": 390}, has_touch=True)
+    page.wait_for_fit()
+    page.tab.keyboard.press("0")
+    points = page.get(
+        "[...picoGz.fleet.rovers.values()].flatMap((r) =>"
+        " [r.place.north, ...r.plan.mission.map(([, north]) => north)])"
+    )
+    shown_px = (max(points) - min(points)) * page.get("picoGz.map.view.scale")
+    assert shown_px > 0.5 * page.get("picoGz.map.view.height")
+    assert page.errors == []
+
+
 def test_a_run_has_no_timeline(run, open_page):
     page = open_page(run.url)
     assert page.get("picoGz.fleet.about.timeline") is None
@@ -305,14 +332,21 @@ def test_a_replay_shows_all_of_it_and_offers_only_what_it_can(open_page, tmp_pat
                 assert page.get(f"picoGz.map.view.shows({place})"), "out of the picture"
         page.tab.keyboard.press("]")
         page.wait("picoGz.fleet.focus && picoGz.fleet.focus.distance_m > 0")
-        page.wait("document.querySelectorAll('#event-list li').length > 0")  # what they said
+        page.get("picoGz.fleet.request('pause')")
+        page.wait("picoGz.fleet.state === 'paused'")
+        for time_s in (15.0, 3.0, 15.0, 3.0):  # what they had said by then, with the time of it
+            page.get(f"picoGz.fleet.request('seek', {{ time_s: {time_s} }})")
+            told = [e for e in replay.run.events() if e.time_us <= time_s * 1e6]
+            page.wait(f"document.querySelectorAll('#event-list li').length === {len(told)}")
+            shown = page.get("picoGz.fleet.events.map((e) => [e.time_s, e.id, e.severity])")
+            assert shown == [[round(e.time_us / 1e6, 2), e.vehicle_id, e.severity] for e in told]
         for name in ("#reset", "#go", "#fleet-actions", ".rover-actions", ".failures"):
             assert not page.tab.locator(name).is_visible(), name
         for key in ("a", "h", "g"):
             page.tab.keyboard.press(key)
         page.tab.mouse.click(*page.pixel(1.0, 1.0), button="right")
         page.tab.keyboard.press("Space")
-        page.wait("picoGz.fleet.state === 'paused'")
+        page.wait("picoGz.fleet.state === 'running'")
         assert page.tab.locator(".toast").count() == 0
         assert page.errors == []
 
@@ -324,8 +358,13 @@ def test_255_rovers_are_shown(open_page):
         assert page.tab.locator("#fleet-body tr").count() == 255
         page.tab.fill("#fleet-filter", "rover_25")
         page.wait("document.querySelectorAll('#fleet-body tr').length === 7")
-        before = page.get("picoGz.fleet.time")
-        page.wait(f"picoGz.fleet.time > {before}")
+        before = page.get("[...picoGz.fleet.rovers.values()].map((r) => ({ ...r.place }))")
+        page.get(f"window.placesBefore = {json.dumps(before)}")
+        # All of them have started their missions and left where they stood.
+        page.wait(
+            "[...picoGz.fleet.rovers.values()].every(({ place: { north, east } }, i) =>"
+            " Math.hypot(north - placesBefore[i].north, east - placesBefore[i].east) > 0.3)"
+        )
         assert page.errors == []
 
 

@@ -57,11 +57,10 @@ export class Viewport {
 
   /** Show a whole area [m]. */
   fit({ south, north, west, east }) {
-    const margin = 2 * Math.min(FIT_MARGIN_PX, this.width / 8);
     const across = Math.max(4, east - west);
     const along = Math.max(4, north - south);
-    const free = this.height - FIT_TOP_PX;
-    this.scale = Math.min(MAX_SCALE, (this.width - margin) / across, (free - margin) / along);
+    const free = Math.max(1, this.height - FIT_TOP_PX);
+    this.scale = Math.min(MAX_SCALE, withoutMargins(this.width) / across, withoutMargins(free) / along);
     this.center((south + north) / 2 + FIT_TOP_PX / 2 / this.scale, (west + east) / 2);
   }
 
@@ -71,4 +70,9 @@ export class Viewport {
     const dy = Math.abs(north - this.north) - radius;
     return dx * this.scale < this.width / 2 && dy * this.scale < this.height / 2;
   }
+}
+
+/** What is left of a length [px] between two margins; small screens have small ones. */
+function withoutMargins(length) {
+  return length - 2 * Math.min(FIT_MARGIN_PX, length / 8);
 }
