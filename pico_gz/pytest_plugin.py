@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("pico-gz", "simulated rovers (pico-gz)")
     group.addoption(
         "--sim",
+        type=_adapter,
         metavar="auto|lightweight|gazebo",
         help="simulator of every fleet; default: as its fleet file says, lightweight for auto",
     )
@@ -58,6 +59,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="where recordings are kept (default: sim-runs)",
     )
+
+
+def _adapter(text: str) -> str:
+    from pico_gz.adapters.registry import adapter_names
+    from pico_gz.errors import did_you_mean
+
+    known = ["auto", *adapter_names()]
+    if text not in known:
+        raise argparse.ArgumentTypeError(
+            f"there is no simulator {text!r}. {did_you_mean(text, known)}"
+        )
+    return text
 
 
 def _speed(text: str) -> float | None:
@@ -93,8 +106,12 @@ def pytest_runtest_makereport(
     """Tell how to look at a failure and how to repeat it."""
     report = yield
     harness = item.stash.get(_HARNESS, None)
-    if report.failed and harness is not None and harness.sitls:
-        item.stash[_FAILED] = True
+    if harness is None:
+        return report
+    item.stash[_FAILED] |= report.failed
+    if report.when == "teardown":  # whatever else the test uses has ended or failed to
+        harness.settle(failed=item.stash[_FAILED])
+    if report.failed and harness.sitls:
         lines = [*_hints(call), *harness.notes(), f"repeat: {_repeat_command(item, harness)}"]
         report.sections.append(("pico-gz", "\n".join(lines)))
     return report
@@ -145,14 +162,26 @@ def ports() -> Iterator[PortLeases]:
 
 @pytest.fixture
 def _sitl_harness(
-    request: pytest.FixtureRequest, tmp_path: Path, ports: PortLeases, _sim_options: SimOptions
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    ports: PortLeases,
+    _sim_options: SimOptions,
 ) -> Iterator[SitlHarness]:
     from pico_gz.testing.harness import SitlHarness
 
-    harness = SitlHarness(_sim_options, tmp_path, request.node.nodeid, ports)
+    harness = SitlHarness(
+        _sim_options,
+        scratch=tmp_path,
+        # pytest may remove the other one before it is known whether the test fails.
+        record_dir=tmp_path_factory.mktemp("sim-recordings"),
+        test_id=request.node.nodeid,
+        leases=ports,
+    )
     request.node.stash[_HARNESS] = harness
+    request.node.stash[_FAILED] = False
     yield harness
-    harness.close(failed=request.node.stash.get(_FAILED, False))
+    harness.close()
 
 
 @pytest.fixture

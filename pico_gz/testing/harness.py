@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.config import FleetConfig, FleetOverrides, load_fleet
-from pico_gz.errors import PicoGzError
 from pico_gz.session.options import RunOptions
 from pico_gz.testing.fleet_toml import fleet_toml
 from pico_gz.testing.port_lease import PortLeases
@@ -50,18 +49,27 @@ class SitlHarness:
     Attributes:
         options: of the whole test run.
         scratch: folder of this test alone.
+        record_dir: folder for its recordings alone, until ``settle``.
         kept: where recordings of this test go if they are kept.
     """
 
     def __init__(
-        self, options: SimOptions, scratch: Path, test_id: str, leases: PortLeases
+        self,
+        options: SimOptions,
+        *,
+        scratch: Path,
+        record_dir: Path,
+        test_id: str,
+        leases: PortLeases,
     ) -> None:
         self.options = options
         self.scratch = scratch
+        self.record_dir = record_dir
         self.kept = options.keep_dir / _file_name(test_id)
         self.leases = leases
         self.sitls: list[Sitl] = []
         self._closing = contextlib.ExitStack()
+        self._settled = False
         self._files = 0
 
     def write_fleet(self, **tables: Any) -> Path:
@@ -99,7 +107,7 @@ class SitlHarness:
         config = self._settle(fleet if isinstance(fleet, FleetConfig) else self._load(fleet))
         options = RunOptions(
             run_folder=self.scratch / "runs",
-            record_dir=None if self.options.record == "never" else self.scratch / "recordings",
+            record_dir=None if self.options.record == "never" else self.record_dir,
             mavlink=mavlink,
             control=False,
             check_ports=False,
@@ -115,19 +123,24 @@ class SitlHarness:
         """Call this before anything that was opened earlier is closed."""
         self._closing.callback(callback)
 
-    def close(self, *, failed: bool) -> None:
-        """End every fleet; keep the recordings if they are wanted."""
-        try:
-            self._closing.close()
-        finally:
+    def close(self) -> None:
+        """End every fleet; harmless when called twice."""
+        self._closing.close()
+
+    def settle(self, *, failed: bool) -> None:
+        """When all is over, keep the recordings if they are wanted, and remove them if not."""
+        if not self._settled:
+            self._settled = True
             if self.options.record == "always" or (failed and self.options.record != "never"):
                 self._keep()
+            shutil.rmtree(self.record_dir, ignore_errors=True)
 
     def notes(self) -> list[str]:
         """What to know about a failure, except how to repeat it."""
         seeds = sorted({sitl.seed for sitl in self.sitls})
         lines = ["seed: " + ", ".join(map(str, seeds))]
-        if self.options.record != "never" and any(sitl.time_s > 0.0 for sitl in self.sitls):
+        driven = any(sitl.time_s > 0.0 for sitl in self.sitls)
+        if driven and self.options.record != "never" and (not self._settled or self.kept.exists()):
             lines.append(f"recordings and plots: {self.kept}")
         return lines
 
@@ -184,14 +197,15 @@ def _plot(folder: Path) -> None:
 
     try:
         plot_run(folder)
-    except PicoGzError as exc:  # a picture is not worth hiding the failure itself
+    except Exception as exc:  # a picture is not worth hiding the failure itself
         log.warning("The recording %s cannot be drawn: %s", folder, exc)
 
 
 def _file_name(test_id: str) -> str:
     """A folder name for a test, the same in every run of it."""
-    words = test_id.replace(".py::", "-")
+    words = test_id.replace(".py::", "-", 1)
     name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in words)
-    if len(name) <= _LONGEST_NAME:
+    if name == words and len(name) <= _LONGEST_NAME:
         return name
+    # Others may look the same now, as "a b" and "a_b".
     return f"{name[: _LONGEST_NAME - 9]}-{zlib.crc32(test_id.encode()):08x}"

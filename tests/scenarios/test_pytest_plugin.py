@@ -33,6 +33,33 @@ def test_fail(sitl):
     rover.wait_until(lambda r: r.truth.north_m > 50, timeout_sim_s=3)
 """
 
+TEARDOWN = """
+import pytest
+
+
+@pytest.fixture
+def before():
+    yield
+    raise RuntimeError("after the fleet has ended")
+
+
+def test_teardown(before, rover):
+    rover.run(0.1)
+
+
+def test_pass(rover):
+    rover.run(0.1)
+"""
+
+ALIKE = """
+import pytest
+
+
+@pytest.mark.parametrize("name", ["a b", "a_b", "a/b"])
+def test_alike(rover, name):
+    rover.run(0.1)
+"""
+
 PORTS = """
 import contextlib
 import os
@@ -157,6 +184,27 @@ def test_recordings_are_kept_as_asked(run_pytest, tmp_path, record, kept):
         assert json.loads(found[0].read_text())["seed"] == 5
 
 
+@pytest.mark.parametrize("retention", ["all", "none"])
+def test_a_failure_in_teardown_leaves_its_recording(run_pytest, tmp_path, retention):
+    base = tmp_path / "base"
+    done = run_pytest(
+        TEARDOWN, "-o", f"tmp_path_retention_policy={retention}", "--basetemp", str(base)
+    )
+    assert "2 passed, 1 error" in done.stdout
+    (folder,) = re.findall(r"^recordings and plots: (.*)$", done.stdout, re.M)
+    with RecordedRun(tmp_path / folder) as run:
+        assert run.complete
+    assert list((tmp_path / folder).glob("plot.*"))
+    assert len(list((tmp_path / "sim-runs").iterdir())) == 1
+    assert not list(base.rglob("run.json")), "what is not kept is removed"
+
+
+def test_tests_with_names_that_look_alike_have_recordings_of_their_own(run_pytest, tmp_path):
+    done = run_pytest(ALIKE, "--sim-record", "always")
+    assert done.returncode == 0, done.stdout
+    assert len(list((tmp_path / "sim-runs").glob("*/run.json"))) == 3
+
+
 def test_workers_never_share_a_port(run_pytest, tmp_path):
     pytest.importorskip("xdist")
     folder = tmp_path / "workers"
@@ -204,6 +252,7 @@ def test_a_real_ardurover_does_not_survive_a_killed_pytest(run_pytest):
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
+        ("--sim", "nonsense", "no simulator 'nonsense'. Known: auto, gazebo, lightweight"),
         ("--sim-speed", "fast", "it takes a number above 0 or 'max', not 'fast'"),
         ("--sim-speed", "0", "it takes a number above 0 or 'max', not '0'"),
         ("--sim-speed", "nan", "it takes a number above 0 or 'max', not 'nan'"),
