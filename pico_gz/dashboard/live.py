@@ -48,6 +48,7 @@ class LiveSource:
         self._watchers = 0
         self._shown_view: FleetView | None = None
         self._shown_state = BridgeState.IDLE
+        self.plans.update({i: self._reader.plan_of(*x) for i, x in run.recorded_items.items()})
         self._names = {plan.id: plan.config.label for plan in run.fleet.vehicles}
         self._recorded_us = [event.time_us for event in run.recorded_events]
         self._told = 0

@@ -34,13 +34,22 @@ class PlanReader:
         known = self._known.get(vehicle_id)
         # Equal lists are mostly the very same list, which makes this a cheap question.
         if known is None or known[0] != source:
-            plan = {
-                "home": None if home is None else self.point(*home),
-                "mission": self._mission(belief.mission),
-                "fence": self._fence(belief.fence),
-            }
-            self._known[vehicle_id] = known = (source, plan)
+            known = (source, self.plan_of(belief.mission, belief.fence, home))
+            self._known[vehicle_id] = known
         return known[1]
+
+    def plan_of(
+        self,
+        mission: Sequence[MissionItem],
+        fence: Sequence[MissionItem],
+        home_e7: tuple[int, int] | None = None,
+    ) -> dict[str, Any]:
+        """The same from lists."""
+        return {
+            "home": None if home_e7 is None else self.point(*home_e7),
+            "mission": self._mission(mission),
+            "fence": self._fence(fence),
+        }
 
     def point(self, lat_e7: int, lon_e7: int) -> Point:
         """North and east [m], to the centimetre."""

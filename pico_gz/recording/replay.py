@@ -24,6 +24,7 @@ from pico_gz.local_frame import LocalFrame
 from pico_gz.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.replay_adapter import ReplayAdapter
+from pico_gz.recording.replay_plans import recorded_items
 from pico_gz.recording.topics import AutopilotSample
 from pico_gz.recording.tracks import read_tracks
 from pico_gz.session.control_commands import control_commands
@@ -101,6 +102,7 @@ class Replay:
             timeline_s=(self.start_us / 1e6, self.end_us / 1e6),
             tracks=self._tracks,
             recorded_events=self._events,
+            recorded_items=recorded_items(self.fleet, self.run.facts),
             sample_of=lambda vehicle_id: self._pilots[vehicle_id].sample(),
         )
 

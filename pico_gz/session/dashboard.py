@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pico_gz.autopilot.api import GroundControlled
+from pico_gz.autopilot.api import GroundControlled, MissionItem
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.events import BridgeEvent
 from pico_gz.config import FleetConfig
@@ -36,6 +36,7 @@ class RunHandle:
         timeline_s: from when to when time can be chosen [s]; ``None``: it only goes on.
         tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
         recorded_events: of a recording: all of them, in order of time.
+        recorded_items: of a recording: vehicle id -> mission and fence that it started with.
         sample_of: of a recording: what a vehicle's autopilot believed at the time that is shown.
     """
 
@@ -48,6 +49,9 @@ class RunHandle:
     timeline_s: tuple[float, float] | None = None
     tracks: Mapping[int, Sequence[int]] = field(default_factory=dict)
     recorded_events: Sequence[BridgeEvent] = ()
+    recorded_items: Mapping[int, tuple[Sequence[MissionItem], Sequence[MissionItem]]] = field(
+        default_factory=dict
+    )
     sample_of: Callable[[int], AutopilotSample | None] = lambda vehicle_id: None
 
 

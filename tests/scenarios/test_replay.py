@@ -1,11 +1,14 @@
 """A recording that plays again: the same steps, any time, any speed."""
 
+import dataclasses
 import time
 
+import msgspec
 import pytest
 
 from pico_gz.bridge.trace import TraceDigest
 from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.dashboard.live import LiveSource
 from pico_gz.errors import ConfigError
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.recording.replay import Replay
@@ -126,3 +129,35 @@ def test_a_view_gets_what_was_told_with_its_time_and_severity(replay, recorded):
     assert 0 < armed[0].time_us < 4_000_000
     replay.play(until=lambda view: replay.bridge.is_paused())
     assert not [e for e in replay.bridge.events.recent if e.kind == "says"]  # it is no news
+
+
+def test_missions_and_fences_of_the_start_are_shown(recorded, replay, tmp_path):
+    mission, fence = replay.handle().recorded_items[2]  # the square of the demo
+    assert (len(mission), len(fence)) == (5, 0)
+    source = LiveSource(replay.handle())
+    start = replay.run.at(0).truth[2]
+    shown = [
+        (n - start.north_m, e - start.east_m) for _, n, e in source.plans.values()[2]["mission"]
+    ]
+    assert shown[1] == (pytest.approx(8.0, abs=0.1), pytest.approx(8.0, abs=0.1))
+    source.close()
+
+
+def test_a_mission_file_is_shown_as_it_was_in_the_run(tmp_path):
+    file = tmp_path / "yard.waypoints"
+    home, north = "35.6812360\t139.7671250\t40", "35.6813260\t139.7671250\t0"
+    file.write_text(
+        f"QGC WPL 110\n0\t1\t0\t16\t0\t0\t0\t0\t{home}\t1\n1\t0\t3\t16\t0\t0\t0\t0\t{north}\t1\n"
+    )
+    fleet = default_fleet(1, FleetOverrides(adapter="lightweight", speed="max"))
+    vehicles = tuple(msgspec.structs.replace(plan, mission=file) for plan in fleet.vehicles)
+    fleet = dataclasses.replace(fleet, vehicles=vehicles)
+    options = RunOptions(
+        duration_s=0.1, record_dir=tmp_path, mavlink=False, control=False, check_ports=False
+    )
+    with Session(fleet, options) as session:
+        recording = session.run().recording
+    file.unlink()
+    with Replay(recording) as replay:
+        (mission, _) = replay.handle().recorded_items[1]
+        assert [item.lat_e7 for item in mission] == [356812360, 356813260]
