@@ -130,6 +130,7 @@ class FleetMavlink:
         self._vehicle_links: dict[int, list[OpenLink]] = {}
         self._hub: LinkHub | None = None
         self._next_poll_us = 0
+        self._news_sim_us = -1
         self._next_news_sim_us = 0
         self._next_news_wall_us = 0
         self._next_presence_us = 0
@@ -292,18 +293,31 @@ class FleetMavlink:
         if wall_us >= self._next_poll_us:
             self._next_poll_us = wall_us + POLL_US
             hub.poll(wall_us)
-            self._tell_news(sim_time_us, wall_us)
+            self._repeat_presence(sim_time_us)
             busy = True
+        busy |= self._tell_news(sim_time_us, wall_us)
         if busy:
             hub.flush()
 
-    def _tell_news(self, sim_us: int, wall_us: int) -> None:
-        """Ask the autopilots for news, ten times a second of either clock."""
-        if sim_us >= self._next_news_sim_us or wall_us >= self._next_news_wall_us:
+    def _tell_news(self, sim_us: int, wall_us: int) -> bool:
+        """Ask the autopilots for news, ten times a second; return whether it was time to.
+
+        Of simulated time, so that recordings repeat at any speed; of wall time during a pause.
+        """
+        if sim_us != self._news_sim_us:
+            self._news_sim_us = sim_us
+            self._next_news_wall_us = wall_us + _NEWS_US
+            due = not 0 < self._next_news_sim_us - sim_us <= _NEWS_US
+        else:
+            due = wall_us >= self._next_news_wall_us
+        if due:
             self._next_news_sim_us = sim_us + _NEWS_US
             self._next_news_wall_us = wall_us + _NEWS_US
             for endpoint in self._endpoints.values():
                 endpoint.tell_news()
+        return due
+
+    def _repeat_presence(self, sim_us: int) -> None:
         if not 0 <= self._next_presence_us - sim_us <= REPEAT_US:
             self._next_presence_us = sim_us + REPEAT_US
             for endpoint in self._endpoints.values():

@@ -145,6 +145,38 @@ def test_a_full_disk_ends_the_recording_after_a_whole_record(tmp_path, caplog):
     ground.endpoint.close()
 
 
+def talk(folder, turn_us, pause_us=0):
+    """A vehicle speaks now and then; a turn of 10 ms takes ``turn_us`` of wall time."""
+    vehicle, wall_us = FakeVehicle(3), 0
+    plans = [VehicleLinkPlan(3, vehicle)]
+    with FleetMavlink(plans, tlog_dir=folder, clock_us=lambda: wall_us) as fleet:
+        for turn in range(300):
+            if turn % 37 == 5:
+                vehicle.texts.append(StatusText(6, f"turn {turn}"))
+            wall_us += turn_us
+            fleet.service(turn * 10_000)
+        vehicle.texts.append(StatusText(6, "paused"))
+        for _ in range(pause_us // 20_000):
+            wall_us += 20_000
+            fleet.service(299 * 10_000)
+        left = len(vehicle.texts)
+    return (folder / "vehicle_3.tlog").read_bytes(), left
+
+
+@pytest.mark.parametrize("turn_us", [20, 700, 3_000, 50_000, 400_000])
+def test_the_same_run_gives_the_same_log_at_any_speed(tmp_path, turn_us):
+    first, _ = talk(tmp_path / "first", 10_000)
+    assert talk(tmp_path / "second", turn_us)[0] == first
+    texts = [m.text for _, m in records(tmp_path / "second" / "vehicle_3.tlog")
+             if m.get_type() == "STATUSTEXT"]  # fmt: skip
+    assert texts[:2] == ["turn 5", "turn 42"]
+
+
+def test_news_are_told_during_a_pause(tmp_path):
+    assert talk(tmp_path / "short", 10_000, pause_us=60_000)[1] == 1
+    assert talk(tmp_path / "long", 10_000, pause_us=140_000)[1] == 0
+
+
 def run_fleet(folder, disturb):
     """Ten seconds of a vehicle that is recorded; what is told of early ends."""
     told = []
