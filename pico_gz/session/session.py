@@ -56,6 +56,7 @@ class Session:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
+        fail: breaks and mends what vehicles have; once it is open.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -69,6 +70,7 @@ class Session:
         )
         self.bridge = SitlBridge(time_mode(self.fleet), stall=stall_rules(self.fleet))
         self.frame = local_frame(self.fleet)
+        self.fail: FailureSwitch
         self.control_path: Path | None = None
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
@@ -133,7 +135,7 @@ class Session:
             self._note_kept_parameters(vehicle_id)
         bridge.after_step.add(self._trace)
         server = self._open_external(opened)
-        fail = FailureSwitch(bridge, self._open_rc(opened, server))
+        fail = self.fail = FailureSwitch(bridge, self._open_rc(opened, server))
         fail.external = server
         if self.options.record_dir is not None:
             from pico_gz.session.recording import SessionRecording

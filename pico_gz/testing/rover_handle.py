@@ -176,8 +176,12 @@ class RoverHandle:
             raise ConfigError(f"{self.name} does not take {name} = {value}.")
 
     def fail(self, unit: str, kind: str = "off") -> None:
-        """Let a sensor or actuator fail; kind ``ok`` ends it (as ``pico-gz ctl fail``)."""
-        self.sitl.bridge.set_failure(self.id, unit, kind)
+        """Let a sensor, actuator or link fail; kind ``ok`` ends it (as ``pico-gz ctl fail``).
+
+        Raises:
+            ConfigError: there is no such unit or way of failing, or its autopilot would not see it.
+        """
+        self.sitl.session.fail(self.id, unit, kind)
 
     # --- time -------------------------------------------------------------------------------
 

@@ -92,6 +92,34 @@ def test_an_unknown_parameter_is_refused(rover):
         rover.set_param("NO_SUCH", 1)
 
 
+class ExternalAutopilots:
+    """Stands for the server of external autopilots: of rover 1, which gets nothing but an IMU."""
+
+    def __init__(self) -> None:
+        self.imu_failing = {}
+
+    def vehicle_ids(self):
+        return [1]
+
+    def sends(self, vehicle_id, field):
+        return field == "imu"
+
+    def set_imu_failing(self, vehicle_id, failing):
+        self.imu_failing[vehicle_id] = failing
+
+
+def test_failures_reach_external_autopilots_as_in_any_run(sitl):
+    server = sitl.session.fail.external = ExternalAutopilots()
+    sitl[1].fail("imu")
+    sitl.run(0.1)
+    assert server.imu_failing == {1: True}
+    sitl[1].fail("imu", "ok")
+    sitl.run(0.1)
+    assert server.imu_failing == {1: False}
+    with pytest.raises(ConfigError, match="makes up 'gps' itself"):
+        sitl[1].fail("gps")
+
+
 def test_rovers_that_meet_are_told(sitl):
     for rover, east_m in ((sitl[1], 3.0), (sitl[2], 0.0)):
         rover.arm()
