@@ -96,9 +96,9 @@ def test_mavlogdump_reads_the_telemetry_log(recorded):
 def test_the_same_run_gives_the_same_bytes(recorded, tmp_path):
     code, out, err = run_to_end(tmp_path, "--duration", "5", "--speed", "max")
     assert code == 0, err
-    first = Path(recorded["recording"]) / "run.mcap"
-    second = Path(json.loads(out)["recording"]) / "run.mcap"
-    assert first.read_bytes() == second.read_bytes()
+    first, second = Path(recorded["recording"]), Path(json.loads(out)["recording"])
+    for name in ("run.mcap", "vehicle_1.tlog", "vehicle_2.tlog"):
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
 def test_after_sigkill_at_most_a_second_is_lost(tmp_path):
