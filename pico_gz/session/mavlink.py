@@ -22,6 +22,7 @@ def make_mavlink(
     truth: TruthReader,
     inject: Callable[[int, str, str], None],
     tlog_dir: Path | None,
+    tlog_ended_early: Callable[[int, str], None] | None = None,
 ) -> FleetMavlink:
     """MAVLink for every built-in vehicle; nothing is opened yet.
 
@@ -51,6 +52,7 @@ def make_mavlink(
         inject=inject,
         allow_failure_injection=fleet.failure_injection,
         tlog_dir=tlog_dir,
+        tlog_ended_early=tlog_ended_early,
         # Simulated time starts at the fleet's date, so that recordings repeat too.
         epoch_us=int(midnight.timestamp()) * 1_000_000,
         allow_gcs_sysid=fleet.allow_gcs_sysid,

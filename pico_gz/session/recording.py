@@ -43,6 +43,7 @@ class SessionRecording:
                 name_of=self._name_of,
                 sample=self._sample,
                 report=bridge.report,
+                latency=bridge.stats.latency,
             )
         except OSError as exc:
             raise unwritable(folder.path, exc) from exc
@@ -53,7 +54,7 @@ class SessionRecording:
         """Finish the file and write how the run ended."""
         self._bridge.after_step.remove(self._recorder)
         self._recorder.close()
-        self._folder.finish(self._result().as_dict())
+        self._folder.finish(self._result().as_dict(), problem=self._recorder.problem)
 
     def _name_of(self, vehicle_id: int) -> str:
         if vehicle_id not in self._names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import logging
@@ -50,9 +51,11 @@ class RunFolder:
         }
         self._write()
 
-    def finish(self, result: dict[str, Any]) -> None:
-        """Add how the run ended."""
+    def finish(self, result: dict[str, Any], *, problem: str = "") -> None:
+        """Add how the run ended, and why its recording ended before it."""
         self._facts["result"] = result
+        if problem:
+            self._facts["recording_problem"] = problem
         self._write()
 
     def _write(self) -> None:
@@ -64,6 +67,8 @@ class RunFolder:
             draft.replace(path)
         except OSError as exc:
             log.warning("%s cannot be written: %s", path, exc.strerror)
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 def unwritable(path: Path, error: OSError) -> PicoGzError:

@@ -219,7 +219,7 @@ class Session:
         return lambda vehicle_id: ExternalRadio(
             vehicle_id,
             lambda channels_us: server.set_rc(vehicle_id, channels_us),
-            lambda text: self._tell_external("radio", f"Vehicle {vehicle_id}: {text}", vehicle_id),
+            lambda text: self._tell("radio", f"Vehicle {vehicle_id}: {text}", vehicle_id),
         )
 
     def _open_mavlink(
@@ -238,6 +238,7 @@ class Session:
             truth=TruthReader(lambda: self.bridge.view, self.frame),
             inject=fail,
             tlog_dir=self._folder.path if self._folder else None,
+            tlog_ended_early=lambda i, text: self._tell("recording", text, i, severity=4),
         )
         mavlink.open()
         opened.callback(mavlink.close)
@@ -258,7 +259,7 @@ class Session:
             self.ports,
             self.frame,
             lockstep=not isinstance(self.bridge.time_mode, FreeRunning),
-            on_event=self._tell_external,
+            on_event=self._tell,
         )
         opened.callback(server.close)
         self.bridge.add_pilots(server)
@@ -266,14 +267,14 @@ class Session:
         self._connections += external.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
 
-    def _tell_external(self, kind: str, text: str, vehicle_id: int) -> None:
+    def _tell(self, kind: str, text: str, vehicle_id: int, *, severity: int = 5) -> None:
         self.bridge.report(
             BridgeEvent(
                 time_us=self.bridge.sim_time_us(),
                 kind=kind,
                 text=text,
                 vehicle_id=vehicle_id,
-                severity=5,
+                severity=severity,
             )
         )
 
