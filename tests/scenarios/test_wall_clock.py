@@ -11,6 +11,8 @@ from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.trace import TraceDigest
 from pico_gz.vehicle.scripted import make_script
 
+pytestmark = pytest.mark.alone  # a machine that stands still for long is rightly told of
+
 HOUR_S = 3600.0
 
 
