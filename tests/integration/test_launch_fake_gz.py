@@ -23,8 +23,6 @@ from pico_gz.session.options import RunOptions
 from pico_gz.session.session import Session
 from pico_gz.testing.plugin_twin import PluginTwin
 
-pytestmark = pytest.mark.alone
-
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PATIENCE_S = 15.0
