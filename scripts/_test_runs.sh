@@ -5,8 +5,8 @@
 
 JOBS=${PICO_GZ_TEST_JOBS:-2}
 
-# What measures time or lives with programs that are not ours: other load can make it fail.
-REAL="gcs or ardupilot or gazebo or docker or browser or alone"
+# What measures time or lives with sockets, processes and threads: other load can make it fail.
+LIVE="gcs or ardupilot or gazebo or docker or browser or alone or live"
 
 pytest_here() {
     "$VENV/bin/python" -m pytest "$@"
@@ -28,7 +28,7 @@ whole_suite() {
 second_attempt() {
     local again=(--last-failed --last-failed-no-failures none) names
     names=$(pytest_here "${again[@]}" --collect-only -q | grep "::") || return 1
-    ! pytest_here "${again[@]}" --collect-only -q -m "not ($REAL)" >/dev/null || return 1
+    ! pytest_here "${again[@]}" --collect-only -q -m "not ($LIVE)" >/dev/null || return 1
     say "== pytest, second attempt"
     pytest_here "${again[@]}" || return 1
     say "UNSTEADY, passed only alone and at the second attempt:"

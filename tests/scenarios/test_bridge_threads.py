@@ -20,6 +20,8 @@ from pico_gz import (
 from pico_gz.errors import ConfigError, LockstepError, SimulatorConnectionError
 from pico_gz.testing import ScriptedAdapter
 
+pytestmark = pytest.mark.live
+
 WAIT_S = 20.0
 
 

@@ -16,6 +16,8 @@ from pico_gz.recording.diff import diff_runs
 from pico_gz.recording.recorded_run import RecordedRun
 from pico_gz.testing.ardurover import find_ardurover
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).parents[2]
 
 DRIVE = """
