@@ -61,6 +61,7 @@ def test_a_twin_with_the_real_plugins_traps_fails_where_the_real_one_does(
     assert {int(row[0]) for row in rows if row[1] == "fail"} == {3, 4, 5, 8, 12}
 
 
+@pytest.mark.slow
 def test_our_own_server_passes_everything() -> None:
     server = FdmServer([ExternalVehicle(vehicle_id=1, fdm_port=0)])
     rig = FdmRig(server, step_us=2000)

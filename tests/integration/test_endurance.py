@@ -54,6 +54,7 @@ def test_a_soak_really_lasts_so_long():
     assert "lasts 3 s" in text
 
 
+@pytest.mark.slow
 def test_a_soak_has_no_time_limit(tmp_path):
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "test_it.py").write_text(

@@ -22,8 +22,6 @@ from pico_gz.ports import Link, LinkKind
 
 from fake_vehicle import FakeVehicle  # isort: skip - found through gcs_support
 
-pytestmark = pytest.mark.alone
-
 
 def percentile(values, share):
     ordered = sorted(values)
@@ -119,7 +117,7 @@ def test_a_port_in_use_names_vehicle_port_and_owner_and_opens_nothing(kind):
             VehicleLinkPlan(1, FakeVehicle(1), (Link(LinkKind.UDPIN, LOOPBACK, free),)),
             VehicleLinkPlan(7, FakeVehicle(7), (Link(LinkKind(kind), LOOPBACK, taken),)),
         ]
-        threads_before = threading.active_count()
+        threads_before = set(threading.enumerate())
         fleet = FleetMavlink(plans, tcp=(LOOPBACK, free_ports(1, socket.SOCK_STREAM)[0]))
         start_s = time.monotonic()
         with pytest.raises(PortClashError) as caught:
@@ -128,7 +126,7 @@ def test_a_port_in_use_names_vehicle_port_and_owner_and_opens_nothing(kind):
         assert "Vehicle 7" in caught.value.message
         assert str(taken) in caught.value.message
         assert f"pid {os.getpid()}" in caught.value.message
-        assert threading.active_count() == threads_before
+        assert threads_before.issuperset(threading.enumerate())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
         again.bind((LOOPBACK, free))  # what was opened before the clash is free again
 
@@ -228,6 +226,7 @@ def stream_systems(sock, seconds, wanted=frozenset({-1})):
 # --- abuse ----------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_a_flood_is_limited_and_the_heartbeat_stays():
     # Other load can only make a step dearer: the quietest of three rounds is what the kit costs.
     # The work per step is bounded: a fixed number of datagrams, most refused unread.
@@ -519,6 +518,7 @@ def check_stream(found, *, systems, seconds):
         assert all((b - a) % 256 == 1 for a, b in itertools.pairwise(numbers)), n
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "seconds", [pytest.param(4, id="short"), pytest.param(60, id="long", marks=pytest.mark.slow)]
 )
@@ -533,6 +533,7 @@ def test_255_vehicles_to_one_ground_station(seconds):
         assert run.fleet.counters()["send_dropped"] == 0
 
 
+@pytest.mark.alone
 def test_eight_ground_stations_on_one_vehicle():
     (port,) = free_ports(1)
     spec = Link(LinkKind.UDPIN, LOOPBACK, port)

@@ -32,8 +32,6 @@ from pico_gz.testing.twin_process import TwinProcess
 from pico_gz.transports.memory import MemoryNetwork
 from pico_gz.transports.udp import UdpTransport
 
-pytestmark = pytest.mark.alone
-
 
 def both_ways(seed: int, **rules: float) -> Chaos:
     made = ChaosRules(**rules)

@@ -210,6 +210,7 @@ def test_d05_one_rover_all_out_of_order_on_the_real_plugin(one: ProxiedFleet) ->
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_d05_three_rovers_with_packets_lost_and_replies_out_of_order(three: ProxiedFleet) -> None:
     """The plugins with all their habits; no reply gets lost."""
     to_client = ChaosRules(duplicate=0.30, reorder=0.25, reorder_s=0.02)

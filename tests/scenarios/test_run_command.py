@@ -15,7 +15,7 @@ from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.port_owner import free_offset
 from pico_gz.vehicle.rc import rc_port
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 OFFSET = ["--port-offset", "auto"]
