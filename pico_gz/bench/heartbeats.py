@@ -51,7 +51,7 @@ class HeartbeatListener:
             raise LaunchError(
                 "The listener for heartbeats did not start.",
                 command=self._process.args if isinstance(self._process.args, list) else [],
-                exit_code=self._process.wait(),
+                exit_code=self._process.wait(_PATIENCE_S),
                 output_tail=(),
             )
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -61,14 +60,21 @@ class StopOnSignal:
 
     def _leave(self) -> None:
         _daemon_timer(_LAST_WORDS_S, lambda: os._exit(self.exit_code)).start()
-        with contextlib.suppress(Exception):  # the process ends, whatever they run into
-            print("The step under way does not end: left without it.", file=sys.stderr, flush=True)
+        try:
+            _tell("The step under way does not end: left without it.")
             self._last_words()
             sys.stdout.flush()
-        os._exit(self.exit_code)
+        except Exception as exc:  # the process ends, whatever they run into
+            _tell(f"There is no summary: {type(exc).__name__}: {exc}")
+        finally:
+            os._exit(self.exit_code)
 
 
 def _daemon_timer(delay_s: float, call: Callable[[], None]) -> threading.Timer:
     timer = threading.Timer(delay_s, call)
     timer.daemon = True
     return timer
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

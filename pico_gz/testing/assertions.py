@@ -82,14 +82,18 @@ def assert_no_contact(subject: Sitl | RoverHandle) -> None:
 
 
 def assert_min_separation(sitl: Sitl, min_m: float) -> None:
-    """No two rovers have been nearer than ``min_m`` (between their origins).
+    """No two rovers have been nearer than ``min_m`` (between their origins) at one time.
 
     Raises:
-        ConfigError: one of them has not driven.
+        ConfigError: there is only one, or one of them has not driven.
     """
     __tracebackhide__ = True
-    for one, other in combinations(sitl, 2):
-        for a, b in zip(_driven(one), _driven(other), strict=False):
+    tracks = {rover: {truth.timestamp_us: truth for truth in _driven(rover)} for rover in sitl}
+    if len(tracks) < 2:
+        raise ConfigError("One rover alone is never near another: two are needed to be apart.")
+    for one, other in combinations(tracks, 2):
+        for time_us in sorted(tracks[one].keys() & tracks[other].keys()):
+            a, b = tracks[one][time_us], tracks[other][time_us]
             apart_m = hypot(a.north_m - b.north_m, a.east_m - b.east_m)
             assert apart_m >= min_m, (
                 f"{one.name} and {other.name} were {apart_m:.2f} m apart at"

@@ -157,6 +157,12 @@ def test_a_run_without_a_step_proves_nothing(rover, look):
         look(rover)
 
 
+def test_one_rover_alone_is_no_distance(rover):
+    rover.run(0.1)
+    with pytest.raises(ConfigError, match="One rover alone"):
+        assert_min_separation([rover], min_m=1.0)
+
+
 def test_a_path_that_begins_after_the_run_proves_nothing(rover):
     rover.run(0.5)
     assert_path_within(rover, [(0, 0)], max_m=1, from_sim_s=0.5)
