@@ -53,15 +53,16 @@ def pages_with_python() -> list:
 
 @pytest.mark.parametrize("code", pages_with_python())
 def test_python_examples_work(code, tmp_path):
-    """The snippets of one page are one program."""
-    program = tmp_path / "example.py"
+    """The snippets of one page are one program, and tests in it are run as tests."""
+    program = tmp_path / "test_example.py"
     program.write_text(code)
+    runner = ["-m", "pytest", "-q"] if "\ndef test_" in code else []
     done = subprocess.run(
-        [sys.executable, str(program)],
+        [sys.executable, *runner, str(program)],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_fence_is_of_a_kind_that_is_checked():
