@@ -30,6 +30,7 @@ CHECKS: dict[str, tuple[Need, Check]] = {
     "Gazebo": (Need.GAZEBO, gazebo_checks.check_gazebo),
     "ArduPilot plugin": (Need.GAZEBO, gazebo_checks.check_plugin),
     "Gazebo bindings": (Need.OPTIONAL, gazebo_checks.check_bindings),
+    "sdformat": (Need.OPTIONAL, gazebo_checks.check_sdformat),
     "environment": (Need.OPTIONAL, gazebo_checks.check_environment),
     "Docker engine": (Need.DOCKER, docker_checks.check_engine),
     "Docker Compose": (Need.DOCKER, docker_checks.check_compose),

@@ -17,7 +17,9 @@ from pico_gz.gazebo_install import (
     find_gazebo,
     knows_time_sync,
 )
-from pico_gz.gz_bindings import APT_PACKAGE, MODULE, find_bindings
+from pico_gz.gz_bindings import APT_PACKAGE, MODULE, SDF_MODULE, find_bindings
+from pico_gz.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
+from pico_gz.lint.sdformat import can_ask
 
 HARMONIC = 8
 GET_GAZEBO = (
@@ -102,6 +104,20 @@ def check_bindings() -> list[Finding]:
             state=State.MISSING,
             detail=f"no Python here has {MODULE}; only pausing, spawning and --view need it",
             remedy=f"sudo apt install {APT_PACKAGE} (packages.osrfoundation.org)",
+        )
+    ]
+
+
+def check_sdformat() -> list[Finding]:
+    """Gazebo's own reader of worlds, which ``pico-gz lint`` asks too."""
+    if can_ask():
+        return [Finding(name="sdformat", state=State.FOUND, version=SDF_MODULE)]
+    return [
+        Finding(
+            name="sdformat",
+            state=State.MISSING,
+            detail=f"no Python here has {SDF_MODULE}; pico-gz lint knows its own rules only",
+            remedy=f"sudo apt install {SDF_PACKAGE} (packages.osrfoundation.org)",
         )
     ]
 

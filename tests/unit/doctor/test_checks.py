@@ -54,10 +54,12 @@ class TestGazebo:
     def test_without_it_the_remedies_are_told(self, monkeypatch):
         monkeypatch.setattr(gazebo_checks, "find_gazebo", lambda: GazeboInstall(None, None))
         monkeypatch.setattr(gazebo_checks, "find_bindings", str)
+        monkeypatch.setattr(gazebo_checks, "can_ask", lambda: False)
         for check in (
             gazebo_checks.check_gazebo,
             gazebo_checks.check_plugin,
             gazebo_checks.check_bindings,
+            gazebo_checks.check_sdformat,
         ):
             (finding,) = check()
             assert finding.state is State.MISSING
@@ -77,6 +79,11 @@ class TestGazebo:
         assert old.version == "from before no_time_sync"
         assert "full reverse" in old.remedy
         assert new.version == "knows no_time_sync"
+
+    def test_the_reader_of_worlds_is_found(self, monkeypatch):
+        monkeypatch.setattr(gazebo_checks, "can_ask", lambda: True)
+        (finding,) = gazebo_checks.check_sdformat()
+        assert (finding.state, finding.remedy) == (State.FOUND, "")
 
     def test_bindings_of_another_python_count(self, monkeypatch):
         monkeypatch.setattr(gazebo_checks, "find_bindings", lambda: "/usr/bin/python3")
