@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from process_state import is_alive
 
 from pico_gz.errors import LaunchError
 from pico_gz.fdm.process import AutopilotProcess
@@ -26,14 +27,6 @@ sys.stdin.read()
 
 # Writes the process id of its child, which ignores SIGTERM.
 WITH_CHILD = "(trap '' TERM; exec sleep 300) & echo $! > child.tmp; mv child.tmp child; {then}"
-
-
-def is_alive(pid):
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def wait_for(condition, what):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from gazebo_support import LEASES, on_leased_ports
+from process_state import is_alive
 
 from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.errors import LaunchError, PortClashError, SimulatorConnectionError, SimulatorError
@@ -69,13 +70,6 @@ def fleet_on_gazebo(count=2):
 
 def options(duration_s=0.5):
     return RunOptions(duration_s=duration_s, mavlink=False, control=False, check_ports=False)
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def wait_until(condition):
