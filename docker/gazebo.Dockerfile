@@ -87,7 +87,7 @@ RUN pico-gz world --rovers 1 -o /tmp/smoke \
     && rm -rf /tmp/smoke /tmp/smoke.log /tmp/.gz /tmp/.sdformat
 WORKDIR /tmp
 USER 10001:10001
-CMD ["python3", "-m", "pico_gz.containers.inside.gazebo"]
+CMD ["python3", "-m", "pico_gz.cli.tools.containers.inside.gazebo"]
 
 # Gazebo's window, for the profile gui; also a server that can draw, for worlds with cameras. The
 # library of the window does not name the parts of Qt that it loads at run time.

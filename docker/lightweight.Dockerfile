@@ -45,7 +45,7 @@ ENV PATH=/opt/pico-gz/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
 WORKDIR /runs
 USER 10001:10001
-CMD ["python3", "-m", "pico_gz.containers.inside.bridge", "lightweight"]
+CMD ["python3", "-m", "pico_gz.cli.tools.containers.inside.bridge", "lightweight"]
 
 # ArduPilot's own Rover SITL as an external autopilot. There is no default program: give the
 # address of one that you trust, and its digest, which is checked.
@@ -60,4 +60,4 @@ RUN python3 /fetch_checked.py "${ARDUROVER_URL}" "${ARDUROVER_SHA256}" /ardurove
 
 FROM lightweight AS ardurover
 COPY --from=ardurover-program /ardurover /usr/local/bin/ardurover
-CMD ["python3", "-m", "pico_gz.containers.inside.ardurover"]
+CMD ["python3", "-m", "pico_gz.cli.tools.containers.inside.ardurover"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pico_gz.testing.rover_handle import RoverHandle
     from pico_gz.testing.sitl import Sitl
 
+
 _HARNESS = pytest.StashKey["SitlHarness"]()
 _FAILED = pytest.StashKey[bool]()
 _RECORD = ("on-failure", "always", "never")

@@ -1,1 +1,1 @@
-"""adapters."""
+"""The adapter contract, the registry, and the built-in Lightweight adapter."""

@@ -1,4 +1,4 @@
-"""Names of simulators: a plain table, imported on first use, plus third parties' entry points."""
+"""Adapter names: a table imported on first use, plus entry points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
-from pico_gz.adapters.base import SimulatorAdapter
+from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.errors import ConfigError, UnknownAdapterError
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ ENTRY_POINT_GROUP = "pico_gz.adapters"
 
 BUILT_IN = {
     "lightweight": "pico_gz.adapters.lightweight:LightweightAdapter",
-    "gazebo": "pico_gz.adapters.gazebo:GazeboAdapter",
+    "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
 }
 
 _told: set[str] = set()

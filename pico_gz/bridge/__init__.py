@@ -1,1 +1,1 @@
-"""bridge."""
+"""The bridge: adapters, vehicles and one clock, stepping together."""

@@ -1,32 +1,89 @@
-"""The heart of a run: adapters, vehicles and one clock, stepping together."""
+"""SitlBridge: register adapters, spawn vehicles, step and run."""
 
 from __future__ import annotations
 
+import importlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pico_gz.adapters.base import SimulatorAdapter
-from pico_gz.bridge import saving
-from pico_gz.bridge.adapter_phase import AdapterPhase
-from pico_gz.bridge.boundary import BoundaryQueue
+from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.bridge import fleet_snapshot
+from pico_gz.bridge.adapter_runner import AdapterPhase
+from pico_gz.bridge.autopilots import AutopilotGroup, BuiltInAutopilots, PilotPhase
 from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count, with_speed
-from pico_gz.bridge.cycle import StepCycle
-from pico_gz.bridge.events import BridgeEvent, EventLog
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
-from pico_gz.bridge.in_process import InProcessPilots
-from pico_gz.bridge.loop import RunLoop
+from pico_gz.bridge.fleet_stepper import FleetStepper
+from pico_gz.bridge.free_running import Tell
 from pico_gz.bridge.membership import Membership
-from pico_gz.bridge.pilot_phase import PilotPhase
-from pico_gz.bridge.pilots import PilotGroup
+from pico_gz.bridge.published import BridgeEvent, BridgeState, EventLog, FleetView, RunStats
+from pico_gz.bridge.run_loop import RunLoop, StepBoundary
 from pico_gz.bridge.stall import StallRules
-from pico_gz.bridge.stats import RunStats
-from pico_gz.bridge.view import BridgeState, FleetView
-from pico_gz.bridge.watchdog import Watchdog
+from pico_gz.core.autopilot import Autopilot, Platform
+from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError
-from pico_gz.messages import DriveKind, VehicleConfig
-from pico_gz.vehicle.autopilot import Autopilot
-from pico_gz.vehicle.platform import SitlPlatform
+
+# The board of a vehicle that brings none; by name, because the bridge works with any platform.
+DEFAULT_PLATFORM = "pico_gz.vehicle.platform.platform:SitlPlatform"
+
+
+class Watchdog:
+    """A thread that looks every now and then whether the step under way is late."""
+
+    def __init__(
+        self,
+        cycle: FleetStepper,
+        pilots: BuiltInAutopilots,
+        adapters: AdapterPhase,
+        *,
+        tell: Tell,
+        clock: Callable[[], float],
+        warn_s: float,
+    ) -> None:
+        self._cycle = cycle
+        self._pilots = pilots
+        self._adapters = adapters
+        self._tell = tell
+        self._clock = clock
+        self._warn_s = warn_s
+        self._told_about_s = 0.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="pico-gz-watchdog", daemon=True)
+
+    def __enter__(self) -> Watchdog:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+        self._thread.join(timeout=1.0)
+
+    def _loop(self) -> None:
+        while not self._closed.wait(self._warn_s / 4.0):
+            self.look()
+
+    def look(self) -> None:
+        """Tell once per step that is late; never blocks."""
+        started_s = self._cycle.started_s
+        if not started_s or started_s == self._told_about_s:
+            return
+        late_s = self._clock() - started_s
+        if late_s >= self._warn_s and self._tell_waiting(f"since {1000.0 * late_s:.0f} ms"):
+            self._told_about_s = started_s
+
+    def _tell_waiting(self, since: str) -> bool:
+        """Tell who holds the step; False when nobody does."""
+        vehicle_id, slot = self._pilots.running_id, self._adapters.waited_for
+        if vehicle_id:
+            text = f"Waiting for the autopilot of vehicle {vehicle_id} {since}."
+            self._tell("waiting", text, vehicle_id=vehicle_id)
+            return True
+        if slot is not None:
+            self._adapters.told.add(slot)
+            self._tell("waiting", f"Waiting for {slot} {since}.", adapter=slot.name)
+            return True
+        return False
 
 
 class SitlBridge:
@@ -60,12 +117,12 @@ class SitlBridge:
         self.events = EventLog()
         self._clock = clock
         self._fleet = Fleet()
-        self._own_pilots = InProcessPilots(self.report)
+        self._own_pilots = BuiltInAutopilots(self.report)
         self._pilots = PilotPhase(self._fleet, self)
         self._pilots.groups.append(self._own_pilots)
         self._adapters = AdapterPhase(self)
         self._members = Membership(self._fleet, self._adapters, self._own_pilots)
-        self._cycle = StepCycle(
+        self._cycle = FleetStepper(
             self._fleet,
             self._pilots,
             self._adapters,
@@ -74,7 +131,7 @@ class SitlBridge:
         )
         self.before_step = self._cycle.before_step
         self.after_step = self._cycle.after_step
-        self._boundary = BoundaryQueue()
+        self._boundary = StepBoundary()
         self.call = self.between_steps = self._boundary.call
         self._loop = RunLoop(
             time_mode or Lockstep(),
@@ -119,7 +176,7 @@ class SitlBridge:
         config: VehicleConfig,
         autopilot: Autopilot | None = None,
         *,
-        platform: SitlPlatform | None = None,
+        platform: Platform | None = None,
         drive: DriveKind = DriveKind.SKID,
         external: bool = False,
     ) -> VehicleInstance:
@@ -139,7 +196,7 @@ class SitlBridge:
         if external and (autopilot or platform):
             raise ConfigError("An external vehicle has neither platform nor autopilot here.")
         if not external and platform is None:
-            platform = SitlPlatform(config.id, drive=drive, channels=config.channels)
+            platform = _default_platform()(config.id, drive=drive, channels=config.channels)
         vehicle = VehicleInstance(
             config, adapter="", platform=platform, autopilot=autopilot, drive=drive
         )
@@ -165,7 +222,7 @@ class SitlBridge:
         """Simulate a vehicle elsewhere from the next step on."""
         self.between_steps(lambda: self._members.assign(self._fleet.get(vehicle_id), name))
 
-    def add_pilots(self, group: PilotGroup) -> None:
+    def add_pilots(self, group: AutopilotGroup) -> None:
         """Let a group drive its (external) vehicles."""
         self.between_steps(lambda: self._pilots.groups.append(group))
 
@@ -285,13 +342,15 @@ class SitlBridge:
 
     def snapshot(self) -> bytes:
         """Everything needed to go on from here, with the same adapters and vehicles."""
-        return self.between_steps(lambda: saving.save(self._cycle, self._adapters, self._fleet))
+        return self.between_steps(
+            lambda: fleet_snapshot.save(self._cycle, self._adapters, self._fleet)
+        )
 
     def restore(self, data: bytes) -> None:
         """Go on from what ``snapshot`` gave; adapters and vehicles must be the same."""
 
         def apply() -> None:
-            time_us, records = saving.load(data, self._cycle, self._adapters, self._fleet)
+            time_us, records = fleet_snapshot.load(data, self._cycle, self._adapters, self._fleet)
             self._cycle.go_on_from(time_us, records, self._loop.state)
             self._loop.restart_pace()
 
@@ -396,3 +455,10 @@ class SitlBridge:
                 vehicle_id, north_m, east_m, yaw_deg, speed_mps
             )
         )
+
+
+def _default_platform() -> Callable[..., Platform]:
+    """The class of the kit's own platform, imported when it is first needed."""
+    module, _, name = DEFAULT_PLATFORM.partition(":")
+    platform: Callable[..., Platform] = getattr(importlib.import_module(module), name)
+    return platform

@@ -1,11 +1,11 @@
-"""The fleet's clock: how simulation time and wall time belong together. Pure: no waiting here."""
+"""How simulation time and wall time belong together; the time modes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pico_gz.core.units import US_PER_S
 from pico_gz.errors import ConfigError
-from pico_gz.units import US_PER_S
 
 DEFAULT_STEP_US = 10_000
 

@@ -1,13 +1,13 @@
-"""The vehicles of a run and which adapter simulates each."""
+"""The vehicles of a run and the adapter that simulates each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pico_gz.core.autopilot import Autopilot, AutopilotStatus, Platform
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError
-from pico_gz.messages import ActuatorCommands, DriveKind, VehicleConfig
-from pico_gz.vehicle.autopilot import Autopilot, AutopilotStatus
-from pico_gz.vehicle.platform import SitlPlatform
 
 
 class VehicleInstance:
@@ -41,7 +41,7 @@ class VehicleInstance:
         config: VehicleConfig,
         *,
         adapter: str,
-        platform: SitlPlatform | None,
+        platform: Platform | None,
         autopilot: Autopilot | None,
         drive: DriveKind,
     ) -> None:

@@ -1,24 +1,23 @@
-"""Who takes part in a run: adapters, vehicles, and which simulates which."""
+"""Adding and removing adapters and vehicles while a run is under way."""
 
 from __future__ import annotations
 
-from pico_gz.adapters.base import SimulatorAdapter
-from pico_gz.bridge.adapter_phase import AdapterPhase
-from pico_gz.bridge.adapter_slot import AdapterSlot
+from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.bridge.adapter_runner import AdapterPhase, RegisteredAdapter
+from pico_gz.bridge.autopilots import BuiltInAutopilots
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
-from pico_gz.bridge.in_process import InProcessPilots
 from pico_gz.errors import ConfigError, SimulatorError, UnknownAdapterError
 
 
 class Membership:
     """Adds and removes adapters and vehicles; every change is whole or not at all."""
 
-    def __init__(self, fleet: Fleet, adapters: AdapterPhase, pilots: InProcessPilots) -> None:
+    def __init__(self, fleet: Fleet, adapters: AdapterPhase, pilots: BuiltInAutopilots) -> None:
         self._fleet = fleet
         self._adapters = adapters
         self._pilots = pilots
 
-    def slot(self, name: str) -> AdapterSlot:
+    def slot(self, name: str) -> RegisteredAdapter:
         """The adapter of this name."""
         try:
             return self._adapters.slots[name]
@@ -32,7 +31,7 @@ class Membership:
             raise SimulatorError(f"No adapter simulates vehicle {vehicle_id}.")
         return self.slot(name).adapter
 
-    def register(self, adapter: SimulatorAdapter, name: str) -> AdapterSlot:
+    def register(self, adapter: SimulatorAdapter, name: str) -> RegisteredAdapter:
         """Take an adapter in."""
         if name in self._adapters.slots:
             raise ConfigError(
@@ -46,7 +45,7 @@ class Membership:
                 hint="It would step twice: make a second one of its type.",
             )
         adapter.name = name
-        slot = AdapterSlot(name, adapter)
+        slot = RegisteredAdapter(name, adapter)
         self._adapters.slots = {**self._adapters.slots, name: slot}
         return slot
 
@@ -55,7 +54,7 @@ class Membership:
         for slot in self._adapters.slots.values():
             slot.connect(now_us)
 
-    def connect_or_unregister(self, slot: AdapterSlot, now_us: int) -> None:
+    def connect_or_unregister(self, slot: RegisteredAdapter, now_us: int) -> None:
         """Connect an adapter that came late; one that cannot be reached is not kept."""
         try:
             slot.connect(now_us)

@@ -1,4 +1,4 @@
-"""The ``pico-gz`` command: one table of commands, each imported only when it is called."""
+"""The command table; each command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from pico_gz.cli.exits import EXIT_CODES, ExitCode, report
 
 # Name -> where the function (or a Typer with commands of its own) is, and what help says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("pico_gz.cli.init:init", "Write a commented fleet file to start from."),
+    "init": ("pico_gz.cli.fleet_files:init", "Write a commented fleet file to start from."),
     "run": ("pico_gz.cli.run:run", "Run a fleet."),
     "ctl": ("pico_gz.cli.ctl:ctl", "Pause, step, speed up or disturb a running run."),
-    "world": ("pico_gz.cli.world:world", "Generate a Gazebo world for a fleet."),
-    "lint": ("pico_gz.cli.lint:lint", "Find mistakes in SDF worlds and models."),
-    "ports": ("pico_gz.cli.ports:ports", "Show the port plan of a fleet; refuse clashes."),
+    "world": ("pico_gz.cli.worlds:world", "Generate a Gazebo world for a fleet."),
+    "lint": ("pico_gz.cli.worlds:lint", "Find mistakes in SDF worlds and models."),
+    "ports": ("pico_gz.cli.fleet_files:ports", "Show the port plan of a fleet; refuse clashes."),
     "compose": ("pico_gz.cli.compose:compose", "Write a Compose file for a fleet."),
-    "up": ("pico_gz.cli.up:up", "Start the containers."),
-    "down": ("pico_gz.cli.down:down", "Stop and remove the containers."),
-    "status": ("pico_gz.cli.status:status", "Show how the containers are."),
-    "logs": ("pico_gz.cli.logs:logs", "Show what the containers say."),
+    "up": ("pico_gz.cli.containers:up", "Start the containers."),
+    "down": ("pico_gz.cli.containers:down", "Stop and remove the containers."),
+    "status": ("pico_gz.cli.containers:status", "Show how the containers are."),
+    "logs": ("pico_gz.cli.containers:logs", "Show what the containers say."),
     "compare": ("pico_gz.cli.compare:compare", "Run the same commands on two simulators."),
-    "conformance": ("pico_gz.cli.conformance:conformance", "Check a live peer against the wire."),
-    "replay": ("pico_gz.cli.replay:replay", "Show a recording in the browser."),
-    "plot": ("pico_gz.cli.plot:plot", "Draw a recording."),
-    "diff": ("pico_gz.cli.diff:diff", "Find the first difference of two recordings."),
-    "rerun": ("pico_gz.cli.rerun:rerun", "Prove that a recording can be repeated."),
-    "adapters": ("pico_gz.cli.adapters:adapters", "Show the simulators and which are usable here."),
+    "conformance": ("pico_gz.cli.inspect:conformance", "Check a live peer against the wire."),
+    "replay": ("pico_gz.cli.recordings:replay", "Show a recording in the browser."),
+    "plot": ("pico_gz.cli.recordings:plot", "Draw a recording."),
+    "diff": ("pico_gz.cli.recordings:diff", "Find the first difference of two recordings."),
+    "rerun": ("pico_gz.cli.recordings:rerun", "Prove that a recording can be repeated."),
+    "adapters": ("pico_gz.cli.inspect:adapters", "Show the simulators and which are usable here."),
     "doctor": (
-        "pico_gz.cli.doctor:doctor",
+        "pico_gz.cli.inspect:doctor",
         "Show what is here, what is missing, how to get it.",
     ),
     "bench": ("pico_gz.cli.bench:bench", "Measure how fast the kit is on this machine."),

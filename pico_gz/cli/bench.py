@@ -1,4 +1,4 @@
-"""``pico-gz bench``: measure the promised figures on this machine."""
+"""pico-gz bench."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.bench.figure import Figure
+from pico_gz.cli.console import print_table
 from pico_gz.cli.exits import ExitCode, print_json
-from pico_gz.cli.table import print_table
+from pico_gz.cli.tools.bench.figures import Figure
 from pico_gz.errors import ConfigError, did_you_mean
 
 Group = Callable[[], Iterable[Figure]]
@@ -39,7 +39,7 @@ def bench(
       pico-gz bench --only simulator --only start --json
       pico-gz bench --only gazebo
     """
-    from pico_gz.bench.reference import bare_loop_us
+    from pico_gz.cli.tools.bench.figures import bare_loop_us
 
     reference_us = bare_loop_us()
     figures = list(_measure(_chosen(only), quiet=as_json))
@@ -78,43 +78,43 @@ def _measure(groups: dict[str, Group], *, quiet: bool) -> Iterator[Figure]:
 
 
 def _simulator() -> list[Figure]:
-    from pico_gz.bench import simulator
+    from pico_gz.cli.tools.bench import parts as simulator
 
     return simulator.figures()
 
 
 def _stack() -> list[Figure]:
-    from pico_gz.bench import stack
+    from pico_gz.cli.tools.bench import stack
 
     return [stack.bridge_figure(), stack.one_rover_figure(), stack.ten_rovers_figure()]
 
 
 def _fleet() -> list[Figure]:
-    from pico_gz.bench import stack
+    from pico_gz.cli.tools.bench import stack
 
     return stack.full_fleet_figures()
 
 
 def _autopilot() -> list[Figure]:
-    from pico_gz.bench import autopilot
+    from pico_gz.cli.tools.bench import parts as autopilot
 
     return [autopilot.figure()]
 
 
 def _wire() -> list[Figure]:
-    from pico_gz.bench import wire
+    from pico_gz.cli.tools.bench import wire
 
     return wire.figures()
 
 
 def _start() -> list[Figure]:
-    from pico_gz.bench import start
+    from pico_gz.cli.tools.bench import parts as start
 
-    return start.figures()
+    return start.start_figures()
 
 
 def _gazebo() -> Iterable[Figure]:
-    from pico_gz.bench import gazebo
+    from pico_gz.cli.tools.bench import gazebo
 
     return gazebo.figures()
 
@@ -149,7 +149,7 @@ def _print(figures: list[Figure], reference_us: float) -> None:
 
 def profile_line(figure: Figure) -> str:
     """The shares of a figure that was explained; empty for others."""
-    from pico_gz.bench.profile import PREFIX
+    from pico_gz.cli.tools.bench.figures import PREFIX
 
     parts = [
         (name.removeprefix(PREFIX), percent)

@@ -1,4 +1,4 @@
-"""``pico-gz compare``: the same commands on two simulators."""
+"""pico-gz compare."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from pico_gz.cli.console_log import show_warnings
+from pico_gz.cli.console import print_table, show_warnings
 from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.table import print_table
-from pico_gz.comparison.drive import drive_open_loop
-from pico_gz.comparison.open_loop import PHASES
-from pico_gz.comparison.plot import draw_comparison, require_plots
-from pico_gz.comparison.tracks import (
+from pico_gz.cli.tools.comparison import (
+    PHASES,
     Difference,
     Track,
     differences,
+    draw_comparison,
+    drive_open_loop,
     farthest_apart,
     phase_results,
+    require_plots,
 )
-from pico_gz.config import FleetConfig, FleetOverrides
-from pico_gz.session.adapters import choose_adapters
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.simulators import choose_adapters
 
 Tracks = Mapping[int, Track]
 

@@ -1,4 +1,4 @@
-"""``pico-gz compose``: a Compose file for a fleet."""
+"""pico-gz compose."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import typer
 
 from pico_gz.cli.exits import print_json
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.config import FleetOverrides
-from pico_gz.containers.build_context import build_context
-from pico_gz.containers.compose_command import ComposeCommand
-from pico_gz.containers.compose_file import ComposeFile, ComposeOptions
-from pico_gz.containers.fleet_parts import FleetPart, cut_fleet
-from pico_gz.containers.stack_settings import (
+from pico_gz.cli.tools.containers.build import ComposeCommand, build_context
+from pico_gz.cli.tools.containers.compose_file import (
+    ComposeFile,
+    ComposeOptions,
+    FleetPart,
+    cut_fleet,
+)
+from pico_gz.cli.tools.containers.stack import (
     DEFAULT_NAME,
     IMAGE_OWNER,
     USER_VARIABLE,
@@ -25,6 +27,7 @@ from pico_gz.containers.stack_settings import (
     require_readable,
 )
 from pico_gz.errors import ConfigError, MissingProgramError
+from pico_gz.run.config.overrides import FleetOverrides
 
 
 def compose(

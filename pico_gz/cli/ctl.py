@@ -1,4 +1,4 @@
-"""``pico-gz ctl``: talk to a running run."""
+"""pico-gz ctl."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from pico_gz.cli.console import print_table
 from pico_gz.cli.exits import print_json
-from pico_gz.cli.table import print_table
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.session.control_client import ask, find_run
+from pico_gz.run.control_socket import ask, find_run
 
 # command -> (names of its arguments, how each is read)
 _ARGUMENTS: dict[str, tuple[tuple[str, type], ...]] = {

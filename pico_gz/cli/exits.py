@@ -1,4 +1,4 @@
-"""How commands end: errors to exit codes, and to words for people or JSON for programs."""
+"""Errors as exit codes, messages and JSON."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""What every command that takes a fleet has in common."""
+"""Options of every command that takes a fleet."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from pico_gz.config import FleetConfig, FleetOverrides, default_fleet, load_fleet
+from pico_gz.core.port_owner import OFFSET_STEP, free_offset
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.port_owner import OFFSET_STEP, free_offset
+from pico_gz.run.config import default_fleet, load_fleet
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.overrides import FleetOverrides
 
 AUTO = "auto"
 

@@ -1,4 +1,4 @@
-"""``pico-gz run``: drive a fleet and tell how it went."""
+"""pico-gz run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.console_log import show_warnings
+from pico_gz.cli.console import StopOnSignal, print_start, print_summary, show_warnings
 from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import AUTO, move_on, open_fleet, parse_speed
-from pico_gz.cli.run_report import print_start, print_summary
-from pico_gz.cli.signals import StopOnSignal
-from pico_gz.config import FleetConfig, FleetOverrides
 from pico_gz.errors import PortClashError, SimulatorConnectionError
-from pico_gz.session.dashboard import OpenView
-from pico_gz.session.options import RunOptions
-from pico_gz.session.result import RunResult
-from pico_gz.session.session import Session
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.result import RunResult
+from pico_gz.run.view_access import OpenView
 
 _MOST_MOVES = 5
 
@@ -138,17 +137,17 @@ def _tell(result: RunResult, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator[Session]:
+def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator[FleetRun]:
     """Open the session; ports that somebody took since they were found free are moved."""
     with contextlib.ExitStack() as opened:
         for _ in range(_MOST_MOVES if may_move else 0):
             try:
-                session = opened.enter_context(Session(fleet, options))
+                session = opened.enter_context(FleetRun(fleet, options))
                 break
             except PortClashError:
                 fleet = move_on(fleet)
         else:
-            session = opened.enter_context(Session(fleet, options))
+            session = opened.enter_context(FleetRun(fleet, options))
         yield session
 
 
@@ -179,15 +178,15 @@ def _options(
 
 def _view_opener() -> OpenView:
     # Imported on use: it needs the web extra, and says so when that is missing.
-    from pico_gz.dashboard.app import open_dashboard
+    from pico_gz.view.app import open_dashboard
 
     return open_dashboard
 
 
-def _run_shown(session: Session, *, quiet: bool) -> RunResult:
+def _run_shown(session: FleetRun, *, quiet: bool) -> RunResult:
     if quiet:
         return session.run()
-    from pico_gz.cli.live_status import LiveStatus
+    from pico_gz.cli.console import LiveStatus
 
     with LiveStatus(session):
         return session.run()

@@ -1,6 +1,6 @@
-"""MAVLink towards ground stations: links, streams and services of a fleet of autopilots.
+"""MAVLink towards ground stations: links, streams and services.
 
 Start at ``fleet.FleetMavlink``. This package knows an autopilot only as
-``pico_gz.autopilot.api.GroundControlled``. Nothing is imported here, so that ``links`` can be
+``pico_gz.core.ground_control.GcsVehicle``. Nothing is imported here, so that ``links`` can be
 read without the cost of the dialect.
 """

@@ -1,4 +1,4 @@
-"""Messages to frames and back; the only module that touches pymavlink's internals.
+"""Messages to frames and back; numbers that fit wire fields.
 
 A message is packed once and framed once per receiver: every receiver has its own sequence
 numbers, so that each of them sees a gap-free stream, and its own protocol version.
@@ -6,6 +6,7 @@ numbers, so that each of them sees a gap-free stream, and its own protocol versi
 
 from __future__ import annotations
 
+import math
 import struct
 from functools import cache
 from operator import itemgetter
@@ -257,3 +258,41 @@ def decode(raw: bytes) -> Message | None:
         return _decoder.decode(bytearray(raw))
     except (mav.MAVError, struct.error, ValueError, TypeError):
         return None
+
+
+U8_MAX = 0xFF
+U16_MAX = 0xFFFF
+U32_MAX = 0xFFFF_FFFF
+
+
+def whole(value: float, low: int, high: int, *, nan: int = 0) -> int:
+    """Round to the nearest integer inside ``low..high``; NaN gives ``nan``."""
+    if value != value:
+        return nan
+    if value <= low:
+        return low
+    if value >= high:
+        return high
+    return math.floor(value + 0.5)
+
+
+def i16(value: float) -> int:
+    """Fit into a signed 16-bit field."""
+    return whole(value, -32768, 32767)
+
+
+def u16(value: float, *, nan: int = 0) -> int:
+    """Fit into an unsigned 16-bit field."""
+    return whole(value, 0, U16_MAX, nan=nan)
+
+
+def i32(value: float) -> int:
+    """Fit into a signed 32-bit field."""
+    return whole(value, -(2**31), 2**31 - 1)
+
+
+def integer_in(value: float, low: int, high: int) -> int | None:
+    """Return a received number as an integer, or None unless it is one inside the range."""
+    if not low <= value <= high or value != math.floor(value):
+        return None
+    return int(value)

@@ -1,4 +1,4 @@
-"""COMMAND_LONG and COMMAND_INT: every command is answered, the unknown with UNSUPPORTED."""
+"""COMMAND_LONG and COMMAND_INT: every command is answered."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pico_gz.autopilot.api import Mode, Result
+from pico_gz.core.ground_control import Mode, Result
 from pico_gz.errors import PicoGzError
-from pico_gz.mavlink.channel import Channel
-from pico_gz.mavlink.clamp import integer_in
-from pico_gz.mavlink.codec import Message, mav
-from pico_gz.mavlink.context import Context, Handler
-from pico_gz.mavlink.failures import failure_words
-from pico_gz.mavlink.places import GLOBAL_FRAMES, RELATIVE_FRAMES, is_place
+from pico_gz.mavlink.codec import Message, integer_in, mav
 from pico_gz.mavlink.requests import RequestService
+from pico_gz.mavlink.service import (
+    GLOBAL_FRAMES,
+    RELATIVE_FRAMES,
+    Context,
+    Handler,
+    Inject,
+    failure_words,
+    is_place,
+)
+from pico_gz.mavlink.signing import Channel
 
 _FORCE_MAGIC = 21196
 _STORAGE_WRITE = 1
 _STORAGE_RESET = 2
 # MAV_RESULT_COMMAND_INT_ONLY: a place in 32-bit floats is not good enough here.
 _INT_ONLY = 8
-
-Inject = Callable[[int, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)

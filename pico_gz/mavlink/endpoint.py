@@ -1,30 +1,117 @@
-"""One vehicle over all its links."""
+"""One vehicle over all its links.
+
+An autopilot counts the silence of its ground station in simulation time. At fifty times real
+time a heartbeat per second is one per fifty simulated seconds, and the failsafe would trip
+with the ground station in perfect health. So while a run is fast, heartbeats are repeated to
+the autopilot until the ground station has really been silent for ``FS_GCS_TIMEOUT``.
+"""
 
 from __future__ import annotations
 
 import logging
 
-from pico_gz.autopilot.api import GroundControlled, Telemetry
-from pico_gz.errors import EncodeError
-from pico_gz.mavlink import codec, identity
-from pico_gz.mavlink.channel import Channel
+from pico_gz.core.ground_control import GcsVehicle, Telemetry
+from pico_gz.errors import ConfigError, EncodeError, did_you_mean
+from pico_gz.mavlink import codec
+from pico_gz.mavlink import service as identity
 from pico_gz.mavlink.codec import Message, Outgoing, mav
 from pico_gz.mavlink.commands import CommandService
-from pico_gz.mavlink.context import Handler
-from pico_gz.mavlink.ftp import FtpService
-from pico_gz.mavlink.guided import GuidedService
-from pico_gz.mavlink.link_failure import LinkFailure, is_switch
-from pico_gz.mavlink.manual import ManualService
+from pico_gz.mavlink.links import Peer
 from pico_gz.mavlink.missions import MissionService
-from pico_gz.mavlink.params import ParamService, param_value
-from pico_gz.mavlink.peers import Peer
-from pico_gz.mavlink.presence import GcsPresence
-from pico_gz.mavlink.requests import RequestService
-from pico_gz.mavlink.shared import FleetShared
-from pico_gz.mavlink.streams import DEFAULT_RATE_HZ, GROUPS, StreamTable
-from pico_gz.mavlink.telemetry import BUILDERS, Surroundings
-from pico_gz.mavlink.texts import status_messages
+from pico_gz.mavlink.params import FtpService, ParamService, param_value
+from pico_gz.mavlink.requests import RequestService, status_messages
+from pico_gz.mavlink.service import FleetShared, Handler
+from pico_gz.mavlink.setpoints import GuidedService, ManualService
+from pico_gz.mavlink.signing import Channel
+from pico_gz.mavlink.streams import DEFAULT_RATE_HZ, GROUPS, Schedule, StreamTable
+from pico_gz.mavlink.telemetry import BUILDERS, TelemetrySource
 from pico_gz.mavlink.tlog import TlogWriter
+
+REPEAT_US = 1_000_000
+_DEFAULT_TIMEOUT_US = 5_000_000
+# A run at real time jitters; only one that is clearly faster needs repetitions.
+_FAST = 1.5
+_FORGET_US = 60_000_000
+# After such a silence a ground station is taken for one that has started anew.
+_ABSENT_US = 10_000_000
+
+
+class GcsPresence:
+    """The ground stations one vehicle has heard."""
+
+    def __init__(self, vehicle: GcsVehicle) -> None:
+        self._vehicle = vehicle
+        self._heard: dict[int, tuple[int, int]] = {}
+
+    def heartbeat(self, system_id: int, sim_us: int, wall_us: int) -> bool:
+        """Take a heartbeat of ground station ``system_id``; return whether it has just come."""
+        before = self._heard.get(system_id)
+        self._heard[system_id] = (sim_us, wall_us)
+        self._vehicle.gcs_heartbeat(system_id)
+        return before is None or wall_us - before[1] > _ABSENT_US
+
+    def repeat(self, sim_us: int, wall_us: int) -> None:
+        """Repeat the heartbeats that are late only because the run is fast."""
+        for system_id, (heard_sim_us, heard_wall_us) in list(self._heard.items()):
+            silent_sim_us = sim_us - heard_sim_us
+            silent_wall_us = wall_us - heard_wall_us
+            if silent_wall_us > _FORGET_US:
+                del self._heard[system_id]
+            elif silent_sim_us > _FAST * silent_wall_us + REPEAT_US // 2 and (
+                silent_wall_us < self._timeout_us()
+            ):
+                self._vehicle.gcs_heartbeat(system_id)
+
+    def _timeout_us(self) -> int:
+        info = self._vehicle.param_by_name("FS_GCS_TIMEOUT")
+        return _DEFAULT_TIMEOUT_US if info is None else int(info.value * 1e6)
+
+
+KINDS = ("ok", "off", "intermittent")
+_INTERVAL_US = 3_000_000
+
+
+class LinkFailure:
+    """Whether a vehicle's ground link is silent now.
+
+    ``off`` is silent, ``intermittent`` every other three seconds of simulation time. Only the
+    command that switches failures gets through a silent link, or nobody could end it.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._kind = "ok"
+
+    def set(self, kind: str) -> None:
+        """Fail like this from the next turn on, so that the command itself is answered.
+
+        Raises:
+            ConfigError: a link cannot fail in this way.
+        """
+        if kind not in KINDS:
+            raise ConfigError(
+                f"A MAVLink link cannot fail as {kind!r}.", hint=did_you_mean(kind, KINDS)
+            )
+        if kind == "ok":
+            self._kind = kind
+        else:
+            self._schedule.at_wall(self._schedule.wall_us, lambda: self._begin(kind))
+
+    def _begin(self, kind: str) -> None:
+        self._kind = kind
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing gets through now."""
+        if self._kind == "ok":
+            return False
+        return self._kind == "off" or self._schedule.sim_us // _INTERVAL_US % 2 == 1
+
+
+def is_switch(message: Message) -> bool:
+    """Return whether a message is the command that switches failures."""
+    return bool(getattr(message, "command", None) == mav.MAV_CMD_INJECT_FAILURE)
+
 
 _log = logging.getLogger(__name__)
 
@@ -51,10 +138,10 @@ class VehicleEndpoint:
     def __init__(
         self,
         system_id: int,
-        vehicle: GroundControlled,
+        vehicle: GcsVehicle,
         shared: FleetShared,
         *,
-        surroundings: Surroundings | None = None,
+        surroundings: TelemetrySource | None = None,
         tlog: TlogWriter | None = None,
     ) -> None:
         self.system_id = system_id
@@ -62,7 +149,7 @@ class VehicleEndpoint:
         self.schedule = shared.schedule
         self.fleet_param_budget = shared.param_budget
         self._shared = shared
-        self._surroundings = surroundings or Surroundings()
+        self._surroundings = surroundings or TelemetrySource()
         self._phase = (system_id * _GOLDEN) % 1.0
         self._channels: dict[Peer, Channel] = {}
         self._streams: dict[Channel, StreamTable] = {}

@@ -1,4 +1,4 @@
-"""Limits that keep a ground station from harming a run, and the bucket that enforces rates."""
+"""Limits that protect a run from ground stations."""
 
 from __future__ import annotations
 

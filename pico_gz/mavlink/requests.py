@@ -1,19 +1,46 @@
-"""Requests for messages: once, or at a rate."""
+"""Requested messages and status texts: once, or at a rate."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
-from pico_gz.autopilot.api import Result
-from pico_gz.mavlink import identity, telemetry
-from pico_gz.mavlink.channel import Channel
+from pico_gz.core.ground_control import Result
+from pico_gz.mavlink import service, telemetry
 from pico_gz.mavlink.codec import Message, mav
-from pico_gz.mavlink.context import Context, Handler
+from pico_gz.mavlink.service import Context, Handler
+from pico_gz.mavlink.signing import Channel
 from pico_gz.mavlink.streams import OFF, STREAMABLE
-from pico_gz.mavlink.texts import status_messages
 
 if TYPE_CHECKING:
     from pico_gz.mavlink.commands import Command
+
+
+_CHUNK_BYTES = 50
+_MAX_CHUNKS = 5
+_text_numbers = count(1)
+
+
+def status_messages(severity: int, text: str) -> list[Message]:
+    """Build STATUSTEXT messages; a long text gets an id and numbered chunks.
+
+    Control characters become "?": a terminal at the other end may obey them.
+    """
+    clean = "".join(letter if letter.isprintable() else "?" for letter in text)
+    data = clean.encode("ascii", "replace")[: _CHUNK_BYTES * _MAX_CHUNKS]
+    level = min(max(severity, 0), 7)
+    if len(data) <= _CHUNK_BYTES:
+        return [mav.MAVLink_statustext_message(level, data)]
+    number = next(_text_numbers) % 0xFFFF + 1
+    chunks = [data[at : at + _CHUNK_BYTES] for at in range(0, len(data), _CHUNK_BYTES)]
+    if len(chunks[-1]) == _CHUNK_BYTES:
+        # The receiver knows the end by a chunk that is not full.
+        chunks.append(b"")
+    return [
+        mav.MAVLink_statustext_message(level, chunk, number, index)
+        for index, chunk in enumerate(chunks)
+    ]
+
 
 _MAX_MESSAGE_ID = 0xFF_FFFF
 _MAX_INTERVAL_US = 2**31 - 1
@@ -23,7 +50,7 @@ _SEVERITY_INFO = 6
 class RequestService:
     """Answers requests of one vehicle's receivers."""
 
-    def __init__(self, context: Context, own_identity: identity.Identity) -> None:
+    def __init__(self, context: Context, own_identity: service.Identity) -> None:
         self._context = context
         self._identity = own_identity
 
@@ -44,7 +71,7 @@ class RequestService:
         self._context.streams_of(channel).set_group(message.req_stream_id, rate_hz)
 
     def _on_version_request(self, _message: Message, channel: Channel) -> None:
-        self._context.reply(channel, identity.autopilot_version(self._context.system_id))
+        self._context.reply(channel, service.autopilot_version(self._context.system_id))
 
     def _on_log_list(self, _message: Message, channel: Channel) -> None:
         self._context.reply(channel, mav.MAVLink_log_entry_message(0, 0, 0, 0, 0))
@@ -71,7 +98,7 @@ class RequestService:
             self._on_version_request(None, command.channel)
             return Result.ACCEPTED
         if msg_id == mav.MAVLINK_MSG_ID_HEARTBEAT:
-            beat = identity.heartbeat(self._identity, self._context.telemetry())
+            beat = service.heartbeat(self._identity, self._context.telemetry())
             self._context.reply(command.channel, beat)
             return Result.ACCEPTED
         if msg_id == mav.MAVLINK_MSG_ID_AVAILABLE_MODES_MONITOR:
@@ -82,7 +109,7 @@ class RequestService:
         return Result.ACCEPTED if self._send_packed(msg_id, command.channel) else Result.FAILED
 
     def _available_modes(self, command: Command) -> Result:
-        modes = identity.available_modes()
+        modes = service.available_modes()
         index = command.whole(2, 0, len(modes))
         if index is None:
             return Result.DENIED
@@ -104,7 +131,7 @@ class RequestService:
 
     def banner(self, command: Command) -> Result:
         """Run DO_SEND_BANNER."""
-        for line in identity.banner():
+        for line in service.banner():
             for message in status_messages(_SEVERITY_INFO, line):
                 self._context.reply(command.channel, message)
         return Result.ACCEPTED

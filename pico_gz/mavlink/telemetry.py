@@ -1,4 +1,4 @@
-"""What an autopilot believes, as MAVLink messages, packed."""
+"""The autopilot's estimate as packed MAVLink messages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pico_gz.autopilot.api import Telemetry
-from pico_gz.mavlink.clamp import U8_MAX, U16_MAX, U32_MAX, i16, i32, u16, whole
-from pico_gz.mavlink.codec import Outgoing, Packer, mav
+from pico_gz.core.ground_control import Telemetry
+from pico_gz.mavlink.codec import (
+    U8_MAX,
+    U16_MAX,
+    U32_MAX,
+    Outgoing,
+    Packer,
+    i16,
+    i32,
+    mav,
+    u16,
+    whole,
+)
 
 _RC_SLOTS = 18
 _SERVOS = 16
@@ -54,7 +64,7 @@ class SimState:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TelemetrySource:
     """What messages need beside the telemetry.
 
     Attributes:
@@ -66,7 +76,7 @@ class Surroundings:
     sim_state: Callable[[], SimState | None] | None = None
 
 
-Builder = Callable[[Telemetry, Surroundings], Outgoing | None]
+Builder = Callable[[Telemetry, TelemetrySource], Outgoing | None]
 
 
 def _boot_ms(t: Telemetry) -> int:
@@ -80,7 +90,7 @@ def _centidegrees(yaw_rad: float) -> int:
     return math.floor(math.degrees(yaw_rad) * 100.0 + 0.5) % 36000
 
 
-def _sys_status(t: Telemetry, _: Surroundings) -> Outgoing:
+def _sys_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _SYS_STATUS(
         t.sensors_present & U32_MAX,
         t.sensors_enabled & U32_MAX,
@@ -93,11 +103,11 @@ def _sys_status(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _system_time(t: Telemetry, s: Surroundings) -> Outgoing:
+def _system_time(t: Telemetry, s: TelemetrySource) -> Outgoing:
     return _SYSTEM_TIME(s.epoch_us + t.time_us, _boot_ms(t))
 
 
-def _gps_raw_int(t: Telemetry, _: Surroundings) -> Outgoing:
+def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _GPS_RAW_INT(
         t.time_us,
         whole(t.gps_fix, 0, 8),
@@ -112,7 +122,7 @@ def _gps_raw_int(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _raw_imu(t: Telemetry, _: Surroundings) -> Outgoing:
+def _raw_imu(t: Telemetry, _: TelemetrySource) -> Outgoing:
     milli_g = 1000.0 / 9.80665
     return _RAW_IMU(
         t.time_us,
@@ -124,19 +134,19 @@ def _raw_imu(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _scaled_pressure(t: Telemetry, _: Surroundings) -> Outgoing:
+def _scaled_pressure(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _SCALED_PRESSURE(_boot_ms(t), t.pressure_pa * 0.01, 0.0, i16(t.temperature_c * 100.0))
 
 
-def _attitude(t: Telemetry, _: Surroundings) -> Outgoing:
+def _attitude(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _ATTITUDE(_boot_ms(t), t.roll_rad, t.pitch_rad, t.yaw_rad, *t.rates_radps)
 
 
-def _local_position_ned(t: Telemetry, _: Surroundings) -> Outgoing:
+def _local_position_ned(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _LOCAL_POSITION_NED(_boot_ms(t), t.north_m, t.east_m, t.down_m, *t.velocity_ned_mps)
 
 
-def _global_position_int(t: Telemetry, _: Surroundings) -> Outgoing:
+def _global_position_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
     north, east, down = t.velocity_ned_mps
     return _GLOBAL_POSITION_INT(
         _boot_ms(t),
@@ -151,20 +161,20 @@ def _global_position_int(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _servo_output_raw(t: Telemetry, _: Surroundings) -> Outgoing:
+def _servo_output_raw(t: Telemetry, _: TelemetrySource) -> Outgoing:
     servos = [u16(pulse) for pulse in t.servo_us[:_SERVOS]]
     servos += [0] * (_SERVOS - len(servos))
     return _SERVO_OUTPUT_RAW(t.time_us & U32_MAX, 0, *servos)
 
 
-def _mission_current(t: Telemetry, _: Surroundings) -> Outgoing:
+def _mission_current(t: Telemetry, _: TelemetrySource) -> Outgoing:
     total = t.mission_count or U16_MAX  # which means that there is no mission
     return _MISSION_CURRENT(
         whole(t.mission_current, 0, U16_MAX), whole(total, 0, U16_MAX), t.mission_state & U8_MAX, 0
     )
 
 
-def _nav_controller_output(t: Telemetry, _: Surroundings) -> Outgoing:
+def _nav_controller_output(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _NAV_CONTROLLER_OUTPUT(
         math.degrees(t.roll_rad),
         math.degrees(t.pitch_rad),
@@ -177,14 +187,14 @@ def _nav_controller_output(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _rc_channels(t: Telemetry, _: Surroundings) -> Outgoing:
+def _rc_channels(t: Telemetry, _: TelemetrySource) -> Outgoing:
     channels = [u16(pulse) for pulse in t.rc_us[:_RC_SLOTS]]
     count = len(channels)
     channels += [U16_MAX] * (_RC_SLOTS - count)
     return _RC_CHANNELS(_boot_ms(t), count, *channels, 254 if t.rc_valid else 0)
 
 
-def _vfr_hud(t: Telemetry, _: Surroundings) -> Outgoing:
+def _vfr_hud(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _VFR_HUD(
         0.0,
         t.ground_speed_mps,
@@ -195,7 +205,7 @@ def _vfr_hud(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _position_target_global_int(t: Telemetry, _: Surroundings) -> Outgoing | None:
+def _position_target_global_int(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
     if not t.target_valid:
         return None
     ignore_all_but_position = 0b1101_1111_1000
@@ -210,7 +220,7 @@ def _position_target_global_int(t: Telemetry, _: Surroundings) -> Outgoing | Non
     )
 
 
-def _battery_status(t: Telemetry, _: Surroundings) -> Outgoing:
+def _battery_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     voltages = [U16_MAX] * _BATTERY_CELLS
     voltages[0] = whole(t.battery_v * 1000.0, 0, U16_MAX - 1)
     return _BATTERY_STATUS(
@@ -226,11 +236,11 @@ def _battery_status(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _meminfo(_t: Telemetry, _: Surroundings) -> Outgoing:
+def _meminfo(_t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _MEMINFO(0, U16_MAX, _FREE_BYTES)
 
 
-def _fence_status(t: Telemetry, _: Surroundings) -> Outgoing:
+def _fence_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _FENCE_STATUS(
         int(t.fence_breached),
         u16(t.fence_breach_count),
@@ -239,7 +249,7 @@ def _fence_status(t: Telemetry, _: Surroundings) -> Outgoing:
     )
 
 
-def _simstate(_t: Telemetry, s: Surroundings) -> Outgoing | None:
+def _simstate(_t: Telemetry, s: TelemetrySource) -> Outgoing | None:
     state = s.sim_state() if s.sim_state is not None else None
     if state is None:
         return None
@@ -254,16 +264,16 @@ def _simstate(_t: Telemetry, s: Surroundings) -> Outgoing | None:
     )
 
 
-def _ekf_status_report(t: Telemetry, _: Surroundings) -> Outgoing:
+def _ekf_status_report(t: Telemetry, _: TelemetrySource) -> Outgoing:
     velocity, position, height, compass = t.ekf_variances
     return _EKF_STATUS_REPORT(t.ekf_flags & U16_MAX, velocity, position, height, compass, 0.0)
 
 
-def _vibration(t: Telemetry, _: Surroundings) -> Outgoing:
+def _vibration(t: Telemetry, _: TelemetrySource) -> Outgoing:
     return _VIBRATION(t.time_us, *t.vibration_mps2, 0, 0, 0)
 
 
-def home_position(t: Telemetry, _: Surroundings) -> Outgoing | None:
+def home_position(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
     """Build HOME_POSITION, or None before there is a home."""
     if not t.home_valid:
         return None
@@ -278,7 +288,7 @@ def home_position(t: Telemetry, _: Surroundings) -> Outgoing | None:
     )
 
 
-def gps_global_origin(t: Telemetry, _: Surroundings) -> Outgoing | None:
+def gps_global_origin(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
     """Build GPS_GLOBAL_ORIGIN: where the local positions count from."""
     if not t.origin_valid:
         return None
@@ -287,7 +297,7 @@ def gps_global_origin(t: Telemetry, _: Surroundings) -> Outgoing | None:
     )
 
 
-def current_mode(t: Telemetry, _: Surroundings) -> Outgoing:
+def current_mode(t: Telemetry, _: TelemetrySource) -> Outgoing:
     """Build CURRENT_MODE."""
     return _CURRENT_MODE(0, int(t.mode), int(t.mode))
 

@@ -1,4 +1,4 @@
-"""Telemetry logs: what a ground station would have recorded, one file per vehicle."""
+"""Telemetry logs, one file per vehicle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.peers import Peer
+from pico_gz.mavlink.links import Peer
 
 _log = logging.getLogger(__name__)
 

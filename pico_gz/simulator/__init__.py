@@ -1,1 +1,1 @@
-"""simulator."""
+"""The built-in world: rover dynamics, terrain, contacts, sensors and faults."""

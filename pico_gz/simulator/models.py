@@ -1,4 +1,4 @@
-"""Drive and sensor models by name, so that parts of the simulator can be exchanged.
+"""Drive and sensor models by name, so that parts can be exchanged.
 
 A third party brings its own through the entry-point group ``pico_gz.models``, named
 ``drive.NAME`` for a ``DriveModel`` class or ``sensors.NAME`` for a class like
@@ -16,17 +16,19 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.messages import SensorData
+from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.local_frame import LocalFrame
-from pico_gz.messages import DriveKind, SensorData
-from pico_gz.rover import RoverSpec
-from pico_gz.simulator.drive import AckermannDrive, DriveModel, SkidDrive
-from pico_gz.simulator.magnetic_field import MagneticField
-from pico_gz.simulator.motion import Motion
+from pico_gz.simulator.drive_model import DriveModel
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.obstacles import Scene
 from pico_gz.simulator.ops import Column, Ops
-from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensors.setup import SensorSetup
 from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.steering import AckermannDrive, SkidDrive
+from pico_gz.simulator.world import MagneticField
 
 ENTRY_POINT_GROUP = "pico_gz.models"
 

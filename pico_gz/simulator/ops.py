@@ -1,4 +1,4 @@
-"""One set of formulas for one vehicle (floats) and for a fleet (NumPy arrays).
+"""One set of formulas for floats and for NumPy arrays.
 
 Models are written once against these operations. A lone vehicle or a small fleet runs them
 on Python floats, which is far cheaper than NumPy on arrays of one; a large fleet runs them on

@@ -1,4 +1,4 @@
-"""The ground: its height and slope anywhere, metres north and east of the origin."""
+"""The ground: its height and slope at any point."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
 from pico_gz.errors import ConfigError
-from pico_gz.exact import FLOATS, RAD_PER_DEG, sincos
 from pico_gz.simulator.ops import SCALAR, Column, Ops
 
 

@@ -1,15 +1,209 @@
-"""The world that a fleet drives in."""
+"""The world that a fleet drives in: ground, wind, magnetic field.
+
+The table holds the World Magnetic Model 2025 every five degrees (``scripts/
+make_magnetic_table.py``), with its yearly change; between its points a cubic runs through the
+nearest four in each direction, which is within 0.05 degrees of the model itself away from the
+poles. Only exact operations are used, so the field's bits are the same on every machine.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
+from importlib import resources
+from io import BytesIO
+from typing import ClassVar
 
-from pico_gz.local_frame import LocalFrame
-from pico_gz.simulator.magnetic_field import MagneticField, magnetic_field
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pico_gz.core import portable_math
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.portable_math import FLOATS, exp
+from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.units import US_PER_S
+from pico_gz.errors import ConfigError
 from pico_gz.simulator.obstacles import Obstacle
+from pico_gz.simulator.random import normal, stream_key
 from pico_gz.simulator.terrain import FlatTerrain, Terrain
-from pico_gz.simulator.wind import WindConfig
+
+GRID_DEG = 5.0
+TABLE_YEAR = 2025
+_GAUSS_PER_NT = 1.0e-5
+_EARTH_RADIUS_M = 6371200.0
+_FIRST_DATE, _LAST_DATE = date(2020, 1, 1), date(2035, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MagneticField:
+    """A magnetic field in NED [gauss]."""
+
+    north_gauss: float
+    east_gauss: float
+    down_gauss: float
+
+    @property
+    def horizontal_gauss(self) -> float:
+        """Strength of the part a level compass sees."""
+        n, e = self.north_gauss, self.east_gauss
+        return float(FLOATS.sqrt(n * n + e * e))
+
+    @property
+    def strength_gauss(self) -> float:
+        """Total strength."""
+        n, e, d = self.north_gauss, self.east_gauss, self.down_gauss
+        return float(FLOATS.sqrt(n * n + e * e + d * d))
+
+    @property
+    def declination_rad(self) -> float:
+        """Angle from true to magnetic north, east positive."""
+        return float(portable_math.atan2(FLOATS, self.east_gauss, self.north_gauss))
+
+    @property
+    def inclination_rad(self) -> float:
+        """Dip below the horizon."""
+        return float(portable_math.atan2(FLOATS, self.down_gauss, self.horizontal_gauss))
+
+
+def magnetic_field(lat_deg: float, lon_deg: float, alt_m: float, on: date) -> MagneticField:
+    """Return the field at a place and date.
+
+    The model is made for 2025 to 2030; five years on either side are extrapolated.
+
+    Raises:
+        ConfigError: the place is not on the globe or the date too far from 2025.
+    """
+    if not (-90.0 <= lat_deg <= 90.0 and -180.0 <= lon_deg <= 180.0):
+        raise ConfigError(f"There is no place {lat_deg}, {lon_deg}.")
+    if not _FIRST_DATE <= on <= _LAST_DATE:
+        raise ConfigError(
+            f"The magnetic field of {on} is not known.",
+            hint=f"Choose a date from {_FIRST_DATE} to {_LAST_DATE}.",
+        )
+    years = (on - date(TABLE_YEAR, 1, 1)).days / 365.25
+    rows, row_weights = _neighbours((lat_deg + 90.0) / GRID_DEG)
+    columns, column_weights = _neighbours((lon_deg + 180.0) / GRID_DEG)
+    # The field of a dipole falls with the cube of the distance.
+    shrink = _EARTH_RADIUS_M / (_EARTH_RADIUS_M + alt_m)
+    factor = _GAUSS_PER_NT * shrink * shrink * shrink
+    table = _table()
+    sums = [0.0, 0.0, 0.0]
+    for row, row_weight in zip(rows, row_weights, strict=True):
+        for column, column_weight in zip(columns, column_weights, strict=True):
+            cell = _cell(table, row, column)
+            for axis in range(3):
+                value = cell[axis] + years * cell[3 + axis]
+                sums[axis] += row_weight * column_weight * value
+    return MagneticField(*(factor * total for total in sums))
+
+
+@cache
+def _table() -> NDArray[np.float32]:
+    """Return the table: latitude, longitude, (N, E, D [nT], change of each per year)."""
+    data = resources.files("pico_gz.simulator").joinpath("data/magnetic_field.npy").read_bytes()
+    table: NDArray[np.float32] = np.load(BytesIO(data), allow_pickle=False)
+    return table
+
+
+def _cell(table: NDArray[np.float32], row: int, column: int) -> list[float]:
+    """Return one grid point; rows past a pole are met half a turn away, looking back."""
+    rows, columns = table.shape[:2]
+    beyond = row < 0 or row >= rows
+    if beyond:
+        row = -row if row < 0 else 2 * (rows - 1) - row
+        column += columns // 2
+    values: list[float] = table[row, column % columns].tolist()
+    if beyond:
+        values = [-v if i % 3 < 2 else v for i, v in enumerate(values)]
+    return values
+
+
+def _neighbours(position: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the four grid lines around a position and Lagrange's weights of each."""
+    base = int(FLOATS.floor(position))
+    t = position - base
+    weights = (
+        -t * (t - 1.0) * (t - 2.0) / 6.0,
+        (t + 1.0) * (t - 1.0) * (t - 2.0) / 2.0,
+        -(t + 1.0) * t * (t - 2.0) / 2.0,
+        (t + 1.0) * t * (t - 1.0) / 6.0,
+    )
+    return tuple(range(base - 1, base + 3)), weights
+
+
+AIR_DENSITY_KGPM3 = 1.225
+# Gusts are drawn at these times and interpolated, so they do not depend on the step.
+_TICK_US = 100_000
+
+
+class WindConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The wind of a fleet file.
+
+    Attributes:
+        north_mps: steady wind blowing towards north, also ``east_mps``.
+        gust_mps: standard deviation of the gusts, per axis.
+        tau_s: how long a gust lasts.
+    """
+
+    north_mps: float = 0.0
+    east_mps: float = 0.0
+    gust_mps: float = 0.0
+    tau_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse wind that cannot blow."""
+        if not abs(self.north_mps) + abs(self.east_mps) < 200.0:
+            raise ConfigError(f"Wind of {self.north_mps}, {self.east_mps} m/s: below 200 please.")
+        if not (0.0 <= self.gust_mps < 100.0 and 0.0 < self.tau_s < 1e6):
+            raise ConfigError("Gusts need gust_mps of 0 or more and tau_s above 0.")
+
+
+class Wind(Snapshot):
+    """Steady wind plus a Gauss-Markov process per axis, keyed by the seed alone.
+
+    Attributes:
+        calm: no wind ever blows.
+    """
+
+    _state_fields: ClassVar[tuple[str, ...]] = ("_tick", "_before", "_after")
+
+    def __init__(self, config: WindConfig, seed: int) -> None:
+        self._config = config
+        self.calm = config.north_mps == config.east_mps == config.gust_mps == 0.0
+        self._keep = exp(FLOATS, -_TICK_US / US_PER_S / config.tau_s)
+        self._stir = config.gust_mps * FLOATS.sqrt(1.0 - self._keep * self._keep)
+        self._keys = tuple(stream_key(seed, 0, f"wind_{axis}") for axis in ("north", "east"))
+        self._tick = 0
+        self._before = [0.0, 0.0]
+        self._after = [0.0, 0.0]
+        if config.gust_mps > 0.0:
+            self._before = [config.gust_mps * normal(key, 0) for key in self._keys]
+            self._after = self._next(1)
+
+    def at(self, now_us: int) -> tuple[float, float]:
+        """Wind towards north and east [m/s]; ``now_us`` never goes back."""
+        config = self._config
+        if config.gust_mps == 0.0:
+            return config.north_mps, config.east_mps
+        while now_us >= (self._tick + 1) * _TICK_US:
+            self._tick += 1
+            self._before, self._after = self._after, self._next(self._tick + 1, self._after)
+        share = (now_us - self._tick * _TICK_US) / _TICK_US
+        gusts = [
+            before + (after - before) * share
+            for before, after in zip(self._before, self._after, strict=True)
+        ]
+        return config.north_mps + gusts[0], config.east_mps + gusts[1]
+
+    def _next(self, tick: int, last: list[float] | None = None) -> list[float]:
+        last = self._before if last is None else last
+        return [
+            self._keep * gust + self._stir * normal(key, tick)
+            for gust, key in zip(last, self._keys, strict=True)
+        ]
+
 
 DEFAULT_ORIGIN = LocalFrame(35.681236, 139.767125, 40.0)
 DEFAULT_DATE = date(2026, 1, 1)

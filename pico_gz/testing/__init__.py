@@ -1,4 +1,4 @@
-"""Test equipment for users of the kit: conformance checks, scripted and twin peers.
+"""Test equipment: adapter checks, wire conformance, twins, pytest handles.
 
 Names are imported when they are first asked for, so that a test pays only for what it uses.
 """
@@ -13,17 +13,17 @@ _EXPORTS = {
     "AutopilotFleet": "pico_gz.testing.autopilot_twin",
     "AutopilotTwin": "pico_gz.testing.autopilot_twin",
     "Chaos": "pico_gz.testing.chaos",
-    "ChaosProxy": "pico_gz.testing.chaos_proxy",
+    "ChaosProxy": "pico_gz.testing.chaos",
     "ChaosRules": "pico_gz.testing.chaos",
     "PluginTwin": "pico_gz.testing.plugin_twin",
-    "TwinTraps": "pico_gz.testing.plugin_link",
-    "check_autopilot": "pico_gz.testing.conformance",
-    "check_simulator": "pico_gz.testing.conformance",
+    "TwinTraps": "pico_gz.testing.plugin_twin",
+    "check_autopilot": "pico_gz.testing.conformance_autopilot",
+    "check_simulator": "pico_gz.testing.conformance_simulator",
     "check_adapter": "pico_gz.testing.adapter_check",
-    "ScriptedAdapter": "pico_gz.testing.scripted",
+    "ScriptedAdapter": "pico_gz.testing.scripted_adapter",
     "PortLeases": "pico_gz.testing.port_lease",
     "RoverHandle": "pico_gz.testing.rover_handle",
-    "SimulationTimeoutError": "pico_gz.testing.errors",
+    "SimulationTimeoutError": "pico_gz.testing.sitl",
     "Sitl": "pico_gz.testing.sitl",
     "assert_min_separation": "pico_gz.testing.assertions",
     "assert_mode_sequence": "pico_gz.testing.assertions",

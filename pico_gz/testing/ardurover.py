@@ -1,4 +1,4 @@
-"""Real ArduRovers in a test: found, started on ports of their own, and always ended."""
+"""Real ArduRovers in a test."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from pathlib import Path
 
 import msgspec
 
+from pico_gz.core.ports import ARDUROVER_RC, ARDUROVER_STRIDE, ARDUROVER_TCP, FDM_BASE, PortUse
 from pico_gz.errors import LaunchError
-from pico_gz.fdm.connection import Arrival
-from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.fdm.process import AutopilotProcess
-from pico_gz.ports import ARDUROVER_RC, ARDUROVER_STRIDE, ARDUROVER_TCP, FDM_BASE, PortUse
-from pico_gz.session.external import external_plans
+from pico_gz.run.external_setup import external_plans
 from pico_gz.testing.harness import SitlHarness
 from pico_gz.testing.port_lease import loopback_use
 from pico_gz.testing.sitl import Sitl
+from pico_gz.vehicle.external.connection import Arrival
+from pico_gz.vehicle.external.program import (
+    PARAMETER_FILE,
+    ArduRoverStart,
+    AutopilotProcess,
+    parameter_file,
+)
 
 PROGRAM_VARIABLE = "PICO_GZ_ARDUROVER"
 _INSTANCES = 250

@@ -1,4 +1,4 @@
-"""Assertions for rovers; each failure says where, when and by how much.
+"""Assertions about rovers that report where and when.
 
 What cannot be known, because nothing has been driven or nobody looks, is an error and not a pass.
 """
@@ -10,8 +10,8 @@ from itertools import combinations, pairwise
 from math import hypot
 from typing import TypeVar
 
+from pico_gz.core.messages import VehicleTruth
 from pico_gz.errors import ConfigError
-from pico_gz.messages import VehicleTruth
 from pico_gz.testing.rover_handle import RoverHandle
 from pico_gz.testing.sitl import Sitl
 

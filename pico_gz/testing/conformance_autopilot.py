@@ -1,17 +1,28 @@
-"""The checklist for an autopilot: plays the simulator and judges the packets."""
+"""The checklist for an autopilot."""
 
 from __future__ import annotations
 
 import itertools
 
-from pico_gz.fdm.connection import Arrival, FdmConnection
-from pico_gz.fdm.record_writer import RecordWriter
-from pico_gz.fdm.vehicle import ArduPilotProfile, ExternalVehicle
-from pico_gz.testing.conformance_input import Patience, Tell, require_port, require_timeout
-from pico_gz.testing.conformance_result import CheckResult, Outcome, require, run_check
-from pico_gz.testing.fdm_rig import level_truth
-from pico_gz.transports.base import Address, Network
-from pico_gz.transports.udp import UdpNetwork
+from pico_gz.testing.conformance_result import (
+    CheckResult,
+    Outcome,
+    Patience,
+    Tell,
+    require,
+    require_port,
+    require_timeout,
+    run_check,
+)
+from pico_gz.testing.twin_rover import level_truth
+from pico_gz.vehicle.external.connection import (
+    ArduPilotProfile,
+    Arrival,
+    ExternalVehicle,
+    FdmConnection,
+)
+from pico_gz.vehicle.external.records import RecordWriter
+from pico_gz.wire.datagrams import Address, Network, UdpNetwork
 
 _STEP_US = 2000
 _ANSWER_S = 3.0

@@ -1,4 +1,4 @@
-"""The client that puts a simulator to the test: sends frames, keeps what comes back."""
+"""The client that tests a simulator: sends frames, keeps replies."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
 
-from pico_gz.codecs.ardupilot_servo import FRAME_COUNT_MODULUS, encode_servo
-from pico_gz.codecs.ardupilot_state import StateRecord, decode_state
-from pico_gz.testing.conformance_input import Patience, Tell
-from pico_gz.testing.conformance_result import SilentPeerError
-from pico_gz.transports.base import Address, DatagramTransport, Network
+from pico_gz.testing.conformance_result import Patience, SilentPeerError, Tell
+from pico_gz.wire.datagrams import Address, DatagramTransport, Network
+from pico_gz.wire.servo import FRAME_COUNT_MODULUS, encode_servo
+from pico_gz.wire.state import StateRecord, decode_state
 
 NEUTRAL = (1500,) * 16
 # Longer than the plugin's pause before it says its last record again (111 ms).

@@ -1,4 +1,4 @@
-"""Ports for tests: leased with file locks, so that workers and other processes never collide.
+"""Ports leased for tests with file locks.
 
 Ports are locked in hundreds. A lock belongs to an open file, so the kernel gives it back when
 the process ends, however it ends.
@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from pico_gz.core.port_owner import MAX_OFFSET, OFFSET_STEP, find_busy
+from pico_gz.core.ports import PortPlan, PortRole, PortUse
 from pico_gz.errors import PortClashError
-from pico_gz.port_owner import MAX_OFFSET, OFFSET_STEP, find_busy
-from pico_gz.ports import PortPlan, PortRole, PortUse
 
 _HUNDRED = 100
 # The low ones last: runs of people, and those with --port-offset auto, take them without asking.

@@ -1,4 +1,4 @@
-"""One rover in a test: command it, let time pass, look at it."""
+"""One rover in a test: command it, wait, look at it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pico_gz.autopilot.api import MissionItem, MissionType, Mode, Result, Telemetry
-from pico_gz.autopilot.mission_files import read_mission_file
+from pico_gz.core.autopilot import AutopilotStatus
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result, Telemetry
+from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.frames import yaw_from_quat
-from pico_gz.messages import SensorData, VehicleTruth
-from pico_gz.session.missions import NAV_WAYPOINT
+from pico_gz.run.vehicle_setup import NAV_WAYPOINT
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.vehicle.autopilot import AutopilotStatus
+from pico_gz.vehicle.autopilot.mission_files import read_mission_file
 
 if TYPE_CHECKING:
-    from pico_gz.autopilot.rover import RoverAutopilot
     from pico_gz.testing.sitl import Sitl
+    from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+
 
 _READY_S = 60.0
 _DEGREES = 57.29577951308232

@@ -1,4 +1,4 @@
-"""A fleet in a test: a whole run in this process, driven by simulated time alone."""
+"""A fleet in a test, driven by simulation time alone."""
 
 from __future__ import annotations
 
@@ -7,17 +7,51 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.bridge.view import FleetView
-from pico_gz.config import FleetConfig
-from pico_gz.frames import quat_from_euler
-from pico_gz.local_frame import LocalFrame
-from pico_gz.messages import VehicleTruth
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
-from pico_gz.testing.errors import SimulationTimeoutError
-from pico_gz.testing.history import History
+from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.core.frames import LocalFrame, quat_from_euler
+from pico_gz.core.messages import VehicleTruth
+from pico_gz.core.units import us_from_seconds
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing.rover_handle import RoverHandle
-from pico_gz.units import us_from_seconds
+
+
+class SimulationTimeoutError(AssertionError):
+    """Something did not happen within its simulated time; the test failed."""
+
+
+class History:
+    """An observer that keeps every step's truth, every change of mode and every contact.
+
+    Attributes:
+        truth: vehicle id -> where it was, step by step.
+        modes: vehicle id -> (time [us], mode) whenever the mode changed.
+        contacts: everything that was touched.
+    """
+
+    def __init__(self, bridge: SitlBridge) -> None:
+        self.truth: dict[int, list[VehicleTruth]] = {i: [] for i in bridge.list_vehicles()}
+        self.modes: dict[int, list[tuple[int, str]]] = {i: [] for i in bridge.list_vehicles()}
+        self.contacts: list[BridgeEvent] = []
+        self._bridge = bridge
+        bridge.after_step.add(self)
+        bridge.events.listen(self._note_event)
+
+    def __call__(self, view: FleetView) -> None:
+        """Keep one step."""
+        for vehicle_id, truth in view.truth.items():
+            self.truth.setdefault(vehicle_id, []).append(truth)
+        for vehicle in self._bridge.vehicles():
+            mode = vehicle.status().mode
+            changes = self.modes.setdefault(vehicle.id, [])
+            if not changes or changes[-1][1] != mode:
+                changes.append((view.time_us, mode))
+
+    def _note_event(self, event: BridgeEvent) -> None:
+        if event.kind == "contact":
+            self.contacts.append(event)
+
 
 Invariant = Callable[["Sitl"], None]
 
@@ -33,7 +67,7 @@ class Sitl:
     """
 
     def __init__(self, fleet: FleetConfig, options: RunOptions | None = None) -> None:
-        self.session = Session(fleet, options)
+        self.session = FleetRun(fleet, options)
         self._invariants: list[Invariant] = []
         self._rovers: dict[int, RoverHandle] = {}
 

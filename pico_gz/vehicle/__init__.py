@@ -1,6 +1,7 @@
-"""The autopilot's world: the platform it runs on and what may drive a vehicle."""
+"""The autopilot's world: the platform it runs on, and autopilots."""
 
-from pico_gz.board_options import (
+from pico_gz.core.autopilot import Autopilot, AutopilotStatus
+from pico_gz.core.board_options import (
     AccelConvention,
     CompassUnit,
     PlatformOptions,
@@ -8,14 +9,10 @@ from pico_gz.board_options import (
     SerialFormat,
     SerialOutput,
 )
-from pico_gz.vehicle.autopilot import Autopilot, AutopilotStatus
-from pico_gz.vehicle.gpio import GpioDirection, SitlGpio
-from pico_gz.vehicle.platform import SitlPlatform
-from pico_gz.vehicle.pwm import SitlPwm
-from pico_gz.vehicle.rc_frame import RcFrame
-from pico_gz.vehicle.spi import SitlSpi
-from pico_gz.vehicle.timer import SitlTimer
-from pico_gz.vehicle.uart import SitlUart, UartPeer
+from pico_gz.vehicle.platform.buses import SitlSpi, SitlUart, UartPeer
+from pico_gz.vehicle.platform.pins import GpioDirection, SitlGpio, SitlPwm
+from pico_gz.vehicle.platform.platform import SitlPlatform, SitlTimer
+from pico_gz.vehicle.rc.source import RcFrame
 
 __all__ = [
     "AccelConvention",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing import check_adapter
 from pico_gz.testing.plugin_twin import PluginTwin
 

@@ -16,28 +16,26 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
 from pico_gz.bridge.stall import StallPolicy, StallRules
-from pico_gz.codecs.ardupilot_servo import decode_servo, encode_servo
-from pico_gz.codecs.ardupilot_state import StateRecord, decode_state
-from pico_gz.config import default_fleet
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.vehicle_config import ChannelMap, VehicleConfig
 from pico_gz.errors import DecodeError, PortClashError
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.frames import yaw_from_quat
-from pico_gz.messages import ActuatorCommands, ChannelMap, VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
+from pico_gz.gazebo.worlds.render import render_world
+from pico_gz.run.config import default_fleet
+from pico_gz.run.world_from_fleet import WorldOptions, world_of_fleet
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.testing.autopilot_twin import AutopilotTwin
-from pico_gz.testing.fdm_rig import FdmRig
-from pico_gz.testing.plugin_link import TwinTraps
-from pico_gz.testing.plugin_twin import PluginTwin
-from pico_gz.testing.substring_parser import SubstringParser
-from pico_gz.testing.twin_rover import TwinPose, joint_command
-from pico_gz.transports.memory import MemoryNetwork, MemoryTransport
-from pico_gz.worldgen.from_fleet import WorldOptions, world_of_fleet
-from pico_gz.worldgen.render import render_world
+from pico_gz.testing.autopilot_twin import AutopilotTwin, SubstringParser
+from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
+from pico_gz.testing.twin_rover import FdmRig, TwinPose, joint_command
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
+from pico_gz.wire.servo import decode_servo, encode_servo
+from pico_gz.wire.state import StateRecord, decode_state
 
 HOST = "127.0.0.1"
 CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "plugin_exchange.jsonl"

@@ -14,15 +14,19 @@ from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
 from pico_gz.bridge.stall import StallPolicy, StallRules
-from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.fdm.process import AutopilotProcess
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.frames import LocalFrame
-from pico_gz.messages import Pose, VehicleConfig
-from pico_gz.ports import PortRules
-from pico_gz.rover import PRESETS
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ports import PortRules
+from pico_gz.core.rover_spec import PRESETS
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.simulator.ops import SCALAR
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.program import (
+    PARAMETER_FILE,
+    ArduRoverStart,
+    AutopilotProcess,
+    parameter_file,
+)
+from pico_gz.vehicle.external.server import FdmServer
 
 HOME = LocalFrame(35.681236, 139.767125, 40.0)
 STEP_US = 10_000

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-from pico_gz.testing.echo_peer import HOST, RECORD
+from pico_gz.cli.tools.bench.echo_peer import HOST, RECORD
 
 GARBAGE = [os.urandom(size) for size in (1, 10, 100, 1000)] + [b"\n{}\n", b'\n{"timestamp":"x"}\n']
 MAX_BURST = 300

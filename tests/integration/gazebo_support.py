@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from pico_gz.config import FleetOverrides, default_fleet
-from pico_gz.gazebo_install import find_gazebo
-from pico_gz.gz_bindings import MODULE, find_bindings
+from pico_gz.gazebo.install import MODULE, find_bindings, find_gazebo
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.testing.port_lease import PortLeases
 
 LEASES = PortLeases()

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from gazebo_support import on_leased_ports
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
-from pico_gz.config import load_fleet
-from pico_gz.gazebo_install import find_gazebo
-from pico_gz.messages import ActuatorCommands
-from pico_gz.worldgen.bundle import make_bundle
-from pico_gz.worldgen.folder import write_folder
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
+from pico_gz.gazebo.install import find_gazebo
+from pico_gz.gazebo.worlds.folder import write_folder
+from pico_gz.run.config import load_fleet
+from pico_gz.run.world_bundle import make_bundle
 
 STOP_S = 10.0
 

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "mavlink"))
 from fake_vehicle import FakeVehicle
 from fleet_process import LOOPBACK, free_port_run
 
-from pico_gz.mavlink.fleet import FleetMavlink, VehicleLinkPlan
-from pico_gz.ports import Link, LinkKind
+from pico_gz.core.ports import Link, LinkKind
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
 
 
 def free_ports(count, kind=socket.SOCK_DGRAM):

@@ -24,13 +24,18 @@ from ardurover_rig import (
     ground_port,
 )
 
-from pico_gz.bridge.view import FleetView
-from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.fdm.process import AutopilotProcess
-from pico_gz.ports import PortRules
-from pico_gz.rover import PRESETS
-from pico_gz.testing.conformance import Outcome, check_autopilot
-from pico_gz.testing.echo_peer import RECORD
+from pico_gz.bridge.published import FleetView
+from pico_gz.cli.tools.bench.echo_peer import RECORD
+from pico_gz.core.ports import PortRules
+from pico_gz.core.rover_spec import PRESETS
+from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_result import Outcome
+from pico_gz.vehicle.external.program import (
+    PARAMETER_FILE,
+    ArduRoverStart,
+    AutopilotProcess,
+    parameter_file,
+)
 
 log = logging.getLogger(__name__)
 

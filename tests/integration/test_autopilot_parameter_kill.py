@@ -5,17 +5,17 @@ import sys
 import time
 from pathlib import Path
 
-from pico_gz.autopilot import parameter_file
-from pico_gz.autopilot.parameter_file import read_parameter_file
+from pico_gz.vehicle.autopilot import parameters
+from pico_gz.vehicle.autopilot.parameters import read_parameter_file
 
 
 def test_a_kill_leaves_a_whole_file(tmp_path):
     path = tmp_path / "rover.parm"
-    root = Path(parameter_file.__file__).parents[2]
+    root = Path(parameters.__file__).parents[3]
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r})\n"
         "from pathlib import Path\n"
-        "from pico_gz.autopilot.parameter_file import write_parameter_file\n"
+        "from pico_gz.vehicle.autopilot.parameters import write_parameter_file\n"
         f"path = Path({str(path)!r})\n"
         "names = ['WP_SPEED', 'CRUISE_SPEED', 'CIRC_RADIUS', 'WP_RADIUS']\n"
         "n = 0\n"

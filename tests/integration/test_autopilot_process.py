@@ -11,7 +11,7 @@ import pytest
 from process_state import is_alive
 
 from pico_gz.errors import LaunchError
-from pico_gz.fdm.process import AutopilotProcess
+from pico_gz.vehicle.external.program import AutopilotProcess
 
 ROOT = Path(__file__).parents[2]
 END_S = 20.0
@@ -19,7 +19,7 @@ END_S = 20.0
 START = """
 import sys
 from pathlib import Path
-from pico_gz.fdm.process import AutopilotProcess
+from pico_gz.vehicle.external.program import AutopilotProcess
 process = AutopilotProcess(["sleep", "300"], Path(sys.argv[1])).start()
 print(process._process.pid, flush=True)
 sys.stdin.read()

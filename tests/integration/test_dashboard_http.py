@@ -19,11 +19,11 @@ from view_run import make_fleet, viewed_run
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from pico_gz.dashboard import server as view_server
-from pico_gz.dashboard.app import STATIC, open_dashboard
 from pico_gz.errors import PortClashError
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.view import app as view_server
+from pico_gz.view.app import STATIC, open_dashboard
 
 pytestmark = pytest.mark.alone
 
@@ -174,9 +174,9 @@ def test_a_focused_rover_is_told_closely(run):
 
 def test_stuck_browsers_hold_nobody_and_are_cut_off(monkeypatch):
     """They read nothing, their buffers fill; the run and other browsers go on, then they go."""
-    monkeypatch.setattr("pico_gz.dashboard.server.SEND_LIMIT_S", 1.0)
-    monkeypatch.setattr("pico_gz.dashboard.feed.SEND_LIMIT_S", 1.0)
-    monkeypatch.setattr("pico_gz.dashboard.server._listen", _listen_with_small_buffers)
+    monkeypatch.setattr("pico_gz.view.app.SEND_LIMIT_S", 1.0)
+    monkeypatch.setattr("pico_gz.view.feed.SEND_LIMIT_S", 1.0)
+    monkeypatch.setattr("pico_gz.view.app._listen", _listen_with_small_buffers)
     with viewed_run(30) as run, contextlib.ExitStack() as stuck:
         clients = [stuck.enter_context(_open_and_freeze(run)) for _ in range(3)]
         with watching(run, max_queue=None) as websocket:  # it reads on while this thread waits
@@ -199,7 +199,7 @@ def test_a_view_that_hangs_holds_no_step(monkeypatch):
 
     with viewed_run(2) as run, watching(run) as websocket:
         hear(websocket, "frame")
-        monkeypatch.setattr("pico_gz.dashboard.live.LiveSource._refresh_frame", hang)
+        monkeypatch.setattr("pico_gz.view.live.LiveSource._refresh_frame", hang)
         try:
             assert hangs.wait(LIMIT_S)
             before = run.bridge.stats.steps
@@ -286,4 +286,4 @@ def test_a_taken_port_is_told_before_anything_runs():
             mavlink=False, control=False, check_ports=False, dashboard=open_dashboard
         )
         with pytest.raises(PortClashError, match="browser view's address"):
-            Session(fleet, options).__enter__()
+            FleetRun(fleet, options).__enter__()

@@ -18,7 +18,7 @@ from docker_images import docker
 from docker_stack import Stack
 from fleet_process import free_port_run
 
-from pico_gz.gazebo_install import find_gazebo
+from pico_gz.gazebo.install import find_gazebo
 
 pytestmark = [
     pytest.mark.docker,

@@ -120,7 +120,9 @@ def test_a_paused_run_stays_healthy(stack):
     try:
         before = _steps(stack)
         for _ in range(3):
-            stack.run_inside(SERVICE, "python3", "-m", "pico_gz.containers.inside.check_bridge")
+            stack.run_inside(
+                SERVICE, "python3", "-m", "pico_gz.cli.tools.containers.inside.check_bridge"
+            )
             time.sleep(0.5)
         assert _steps(stack) == before
     finally:

@@ -7,18 +7,17 @@ beside a vehicle on the Lightweight simulator that has no autopilot at all.
 import msgspec
 import pytest
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
-from pico_gz.codecs.ardupilot_state import WindvaneRecord, decode_state, encode_state
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle, ImuSource
-from pico_gz.messages import VehicleConfig
+from pico_gz.core.vehicle_config import VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing.autopilot_twin import AutopilotTwin
-from pico_gz.testing.plugin_link import StateExtras
-from pico_gz.testing.plugin_twin import PluginTwin
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.testing.plugin_twin import PluginTwin, StateExtras
+from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.state import WindvaneRecord, decode_state, encode_state
 
 HOST = "127.0.0.1"
 STEP_US = 10_000

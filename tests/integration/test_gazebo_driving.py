@@ -16,17 +16,21 @@ from ardurover_rig import EKF_READY, MODES, Ground, ardurover_binary, ground_por
 from gazebo_support import LEASES, gazebo_fleet, needs_gazebo, on_leased_ports
 from mode_tour import ModeTour
 
-from pico_gz.bench import gazebo
-from pico_gz.comparison.tracks import unwrapped
-from pico_gz.config import load_fleet
-from pico_gz.fdm.launch_line import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.fdm.process import AutopilotProcess
-from pico_gz.frames import yaw_from_quat
-from pico_gz.messages import NoiseProfile
-from pico_gz.port_owner import owner_of
-from pico_gz.session.gazebo_start import GazeboStarter
-from pico_gz.session.options import RunOptions
+from pico_gz.cli.tools.bench import gazebo
+from pico_gz.cli.tools.comparison import unwrapped
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.port_owner import owner_of
+from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.run.config import load_fleet
+from pico_gz.run.gazebo_setup import GazeboStarter
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing.sitl import Sitl
+from pico_gz.vehicle.external.program import (
+    PARAMETER_FILE,
+    ArduRoverStart,
+    AutopilotProcess,
+    parameter_file,
+)
 
 pytestmark = [pytest.mark.gazebo, needs_gazebo, pytest.mark.timeout(600)]
 

@@ -11,19 +11,17 @@ from pathlib import Path
 import pytest
 from gazebo_support import LEASES, gazebo_fleet, needs_bindings, needs_gazebo
 
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.port_owner import owner_of
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import LaunchError, SimulatorError, SimulatorTimeoutError
-from pico_gz.frames import yaw_from_quat
-from pico_gz.launch import gz_messages as messages
-from pico_gz.launch.gz_control import open_control
-from pico_gz.launch.gz_messages import GzPose, GzScan
-from pico_gz.launch.gz_sensors import lidar_topic
-from pico_gz.messages import Pose, VehicleConfig
-from pico_gz.port_owner import owner_of
-from pico_gz.session.gazebo import _model_sdf
-from pico_gz.session.gazebo_start import GazeboStarter
-from pico_gz.session.gazebo_view import open_viewer
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.gazebo import gz_messages as messages
+from pico_gz.gazebo.gz_messages import GzPose, GzScan
+from pico_gz.gazebo.topic_sensors import lidar_topic
+from pico_gz.gazebo.world_control import open_control
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.gazebo_setup import GazeboStarter, _model_sdf, open_viewer
+from pico_gz.run.recording.run_folder import RunOptions
 
 pytestmark = [pytest.mark.gazebo, needs_gazebo]
 
@@ -73,7 +71,7 @@ def commands(partition):
 
 class TestRun:
     def test_three_rovers_drive_and_nothing_is_left_over(self):
-        with Session(gazebo_fleet(3, autopilot="script:constant:0.5,0.5"), quiet(3.0)) as session:
+        with FleetRun(gazebo_fleet(3, autopilot="script:constant:0.5,0.5"), quiet(3.0)) as session:
             result = session.run()
             partition = session.bridge.get_adapter("gazebo").server.launch.partition
             folder = session.bridge.get_adapter("gazebo").server.launch.folder
@@ -97,15 +95,15 @@ class TestRun:
         assert not server.launch.folder.exists()
 
     def test_neutral_stands_still(self):
-        with Session(gazebo_fleet(1), quiet(2.0)) as session:
+        with FleetRun(gazebo_fleet(1), quiet(2.0)) as session:
             result = session.run()
         assert result.final["1"].north_m == pytest.approx(0.0, abs=0.005)
         assert result.final["1"].east_m == pytest.approx(0.0, abs=0.005)
 
     def test_two_runs_at_once(self):
-        with Session(gazebo_fleet(1), quiet()) as first:
+        with FleetRun(gazebo_fleet(1), quiet()) as first:
             first.bridge.step()
-            with Session(gazebo_fleet(1), quiet()) as second:
+            with FleetRun(gazebo_fleet(1), quiet()) as second:
                 second.bridge.step()
                 assert first.run().lost_steps == 0
                 assert second.run().lost_steps == 0
@@ -118,7 +116,7 @@ class TestRun:
             port = fleet.port_plan().vehicle(2).plugin
             wait_until(lambda: owner_of("udp", port), "the plugin")
             for _ in range(2):  # the bridge may come and go
-                with Session(fleet, quiet()) as session:
+                with FleetRun(fleet, quiet()) as session:
                     assert session.run().lost_steps == 0
                     assert type(session.bridge.get_adapter("gazebo")).__name__ == (
                         "SteeredGazeboAdapter"
@@ -128,7 +126,7 @@ class TestRun:
             server.stop()
 
     def test_a_killed_gazebo_is_named_and_ends_the_run(self):
-        with Session(gazebo_fleet(1), quiet(600.0)) as session:
+        with FleetRun(gazebo_fleet(1), quiet(600.0)) as session:
             session.bridge.step()
             adapter = session.bridge.get_adapter("gazebo")
             for pid in gazebo_processes(adapter.server.launch.partition):
@@ -147,7 +145,7 @@ class TestRun:
         fleet = dataclasses.replace(
             fleet, gazebo=dataclasses.replace(fleet.gazebo, world=str(world))
         )
-        with Session(fleet, quiet()) as session, pytest.raises(LaunchError) as caught:
+        with FleetRun(fleet, quiet()) as session, pytest.raises(LaunchError) as caught:
             session.run()
         assert "NoSuchArduPilotPlugin" in caught.value.message
         assert "PICO_GZ_PLUGIN_PATH" in caught.value.hint
@@ -157,7 +155,7 @@ class TestRun:
         world.write_text("<sdf version='1.9'><world name='broken'><model></world></sdf>")
         fleet = gazebo_fleet(1, world=str(world))
         with (
-            Session(fleet, quiet()) as session,
+            FleetRun(fleet, quiet()) as session,
             pytest.raises(LaunchError, match="ended by itself"),
         ):
             session.run()
@@ -239,7 +237,7 @@ class TestControl:
 @needs_bindings
 class TestSteeredRun:
     def test_a_rover_is_moved_spawned_and_removed_in_lockstep(self):
-        with Session(gazebo_fleet(2), quiet()) as session:
+        with FleetRun(gazebo_fleet(2), quiet()) as session:
             bridge = session.bridge
             bridge.step(20)
             bridge.set_pose(1, 5.0, -4.0, 90.0)
@@ -274,7 +272,7 @@ class TestSteeredRun:
                 if (sample := getattr(view.sensors[1], part)) is not None:
                     samples.append(sample)
 
-        with Session(fleet, quiet(4.0)) as session:
+        with FleetRun(fleet, quiet(4.0)) as session:
             session.bridge.step()
             session.bridge.after_step.add(note)
             topics = session.bridge.get_adapter("gazebo")._steering.control().topics
@@ -308,7 +306,7 @@ def test_lightweight_computes_and_gazebo_shows(monkeypatch):
 
     monkeypatch.setattr(GazeboStarter, "__init__", remember)
     fleet = gazebo_fleet(2, adapter="lightweight", autopilot="script:circle")
-    with Session(fleet, quiet(8.0)) as session:
+    with FleetRun(fleet, quiet(8.0)) as session:
         viewer = open_viewer(session.fleet, window=False)
         session.bridge.after_step.add(viewer)
         try:

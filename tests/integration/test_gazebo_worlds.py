@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 from gazebo_world_rig import WorldRig, gazebo_environment
 
-from pico_gz.config import load_fleet
-from pico_gz.config.ground import make_terrain
-from pico_gz.gazebo_install import find_gazebo
-from pico_gz.gz_bindings import SDF_MODULE, find_bindings
-from pico_gz.lint import lint_file
-from pico_gz.lint.sdformat import complaints
-from pico_gz.rover import PRESETS
+from pico_gz.core.rover_spec import PRESETS
+from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo
+from pico_gz.gazebo.lint.linter import lint_file
+from pico_gz.gazebo.lint.sdformat import complaints
+from pico_gz.gazebo.worlds.folder import write_folder
+from pico_gz.run.config import load_fleet
+from pico_gz.run.config.fleet import make_terrain
+from pico_gz.run.world_bundle import make_bundle
+from pico_gz.run.world_from_fleet import WorldOptions
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.worldgen.bundle import make_bundle
-from pico_gz.worldgen.folder import write_folder
-from pico_gz.worldgen.from_fleet import WorldOptions
 
 ROOT = Path(__file__).parents[2]
 WORLDS = ("empty", "yard", "slope", "ten_rovers")

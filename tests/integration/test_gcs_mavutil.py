@@ -19,11 +19,11 @@ with warnings.catch_warnings():
 
 from gcs_support import LOOPBACK, FleetThread, eventually, free_ports
 
-from pico_gz.autopilot.api import MissionType, Mode
-from pico_gz.config import load_fleet
-from pico_gz.ports import Link, LinkKind
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.core.ground_control import MissionType, Mode
+from pico_gz.core.ports import Link, LinkKind
+from pico_gz.run.config import load_fleet
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
 
 mav = mavutil.mavlink
 LAT, LON = 356_812_360, 1_397_671_250
@@ -335,7 +335,7 @@ def test_a_fleet_file_switches_signing_on(tmp_path):
     )
     link = mavutil.mavlink_connection(f"udpin:{LOOPBACK}:{port}", dialect="all")
     link.setup_signing(key, sign_outgoing=True)
-    with contextlib.closing(link), Session(fleet, options) as session:
+    with contextlib.closing(link), FleetRun(fleet, options) as session:
         session.run(until=lambda view: view.time_us > 1_500_000)
         assert await_message(link, "HEARTBEAT").get_signed()
         assert await_message(link, "SIMSTATE").lat == pytest.approx(LAT, abs=10)

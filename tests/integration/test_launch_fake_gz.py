@@ -15,13 +15,13 @@ import pytest
 from gazebo_support import LEASES, on_leased_ports
 from process_state import is_alive
 
-from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.errors import LaunchError, PortClashError, SimulatorConnectionError, SimulatorError
-from pico_gz.launch.gazebo_launch import GazeboLaunch
-from pico_gz.launch.gazebo_server import GazeboServer
-from pico_gz.launch.launched_gazebo import LaunchedGazeboAdapter
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.gazebo.server import GazeboLaunch, GazeboServer
+from pico_gz.gazebo.steered_adapter import LaunchedGazeboAdapter
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing.plugin_twin import PluginTwin
 
 HERE = Path(__file__).parent
@@ -81,7 +81,7 @@ def wait_until(condition):
 
 def test_a_run_starts_gazebo_drives_in_it_and_stops_it(starts, tmp_path):
     fleet = fleet_on_gazebo()
-    with Session(fleet, options()) as session:
+    with FleetRun(fleet, options()) as session:
         result = session.run()
         (start,) = starts()
         assert is_alive(start["pid"])
@@ -95,9 +95,9 @@ def test_a_run_starts_gazebo_drives_in_it_and_stops_it(starts, tmp_path):
 
 
 def test_two_runs_at_once_are_apart(starts):
-    with Session(fleet_on_gazebo(1), options()) as first:
+    with FleetRun(fleet_on_gazebo(1), options()) as first:
         first.bridge.step()
-        with Session(fleet_on_gazebo(1), options()) as second:
+        with FleetRun(fleet_on_gazebo(1), options()) as second:
             second.bridge.step()
             assert len({start["environment"]["GZ_PARTITION"] for start in starts()}) == 2
             assert first.run().steps == 51
@@ -116,7 +116,7 @@ def test_two_runs_at_once_are_apart(starts):
 def test_gazebos_own_trouble_ends_the_start(starts, monkeypatch, caplog, how, words, hint):
     monkeypatch.setenv("FAKE_GZ", how)
     started_s = time.monotonic()
-    with Session(fleet_on_gazebo(1), options()) as session, pytest.raises(LaunchError) as caught:
+    with FleetRun(fleet_on_gazebo(1), options()) as session, pytest.raises(LaunchError) as caught:
         session.run()
     assert words in caught.value.message
     assert hint in caught.value.hint
@@ -126,7 +126,7 @@ def test_gazebos_own_trouble_ends_the_start(starts, monkeypatch, caplog, how, wo
 
 
 def adapter_with_deadline(fleet, deadline_s):
-    with Session(fleet, options()) as session:
+    with FleetRun(fleet, options()) as session:
         adapter = session.bridge.get_adapter("gazebo")
         assert isinstance(adapter, LaunchedGazeboAdapter)
     import msgspec
@@ -183,7 +183,7 @@ def test_a_gazebo_that_dies_on_the_way_is_named(starts):
 def test_a_running_world_is_used_and_left_alone(starts):
     fleet = fleet_on_gazebo(2)
     ports = [ports.plugin for ports in fleet.port_plan().vehicles]
-    with PluginTwin(ports, step_us=2000) as twin, Session(fleet, options()) as session:
+    with PluginTwin(ports, step_us=2000) as twin, FleetRun(fleet, options()) as session:
         assert session.run().lost_steps == 0
         assert twin.steps >= 250
     assert "that one is used" in session.notes[-1]
@@ -196,7 +196,7 @@ def test_another_program_is_not_taken_for_a_world(starts):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", port))
         with pytest.raises(PortClashError) as caught:
-            Session(fleet, options()).__enter__()
+            FleetRun(fleet, options()).__enter__()
     assert f"UDP {port}" in caught.value.message
     assert f"(pid {os.getpid()}). It does not answer" in caught.value.message
     assert not starts()
@@ -206,7 +206,7 @@ def test_half_a_world_is_refused(starts):
     fleet = fleet_on_gazebo(2)
     port = fleet.port_plan().vehicles[0].plugin
     with PluginTwin([port]), pytest.raises(PortClashError, match=f"UDP {port} .rover_1"):
-        Session(fleet, options()).__enter__()
+        FleetRun(fleet, options()).__enter__()
 
 
 @pytest.fixture

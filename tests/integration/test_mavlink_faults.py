@@ -14,11 +14,11 @@ import pytest
 from gcs_support import LOOPBACK, FleetThread, eventually, free_ports
 from pymavlink.dialects.v20 import all as mav
 
+from pico_gz.core.ports import Link, LinkKind
 from pico_gz.errors import ConfigError, DuplicateVehicleError, MavlinkError, PortClashError
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.fleet import FleetMavlink, VehicleLinkPlan
-from pico_gz.mavlink.splitter import SplitCounters, StreamSplitter
-from pico_gz.ports import Link, LinkKind
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.framing import SplitCounters, StreamSplitter
 
 from fake_vehicle import FakeVehicle  # isort: skip - found through gcs_support
 

@@ -4,10 +4,10 @@ import pytest
 from gazebo_support import LEASES, gazebo_fleet, on_leased_ports
 from mode_tour import ModeTour
 
-from pico_gz.config import load_fleet
-from pico_gz.session.options import RunOptions
+from pico_gz.run.config import load_fleet
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.sitl import Sitl
-from pico_gz.testing.twin_process import TwinProcess
 
 QUIET = RunOptions(mavlink=False, control=False, check_ports=False)
 # The rover of the recorded world: 20 rad/s on wheels of 0.15 m at half command.

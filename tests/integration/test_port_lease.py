@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.config import FleetOverrides, default_fleet
+from pico_gz.core.ports import PortRole
 from pico_gz.errors import PortClashError
-from pico_gz.ports import PortRole
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.testing import port_lease
 from pico_gz.testing.port_lease import PortLeases, lock_folders, loopback_use
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from pico_gz.ports import PortRole
+from pico_gz.core.ports import PortRole
 from pico_gz.testing.port_lease import PortLeases
 with PortLeases(Path(sys.argv[1]) if sys.argv[1] else None) as leases:
     print(*leases.take(3), flush=True)

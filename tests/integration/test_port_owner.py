@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from pico_gz.config import default_fleet
+from pico_gz.core.port_owner import OFFSET_STEP, find_busy, free_offset, owner_of, require_free
+from pico_gz.core.ports import PortPlan, PortRole, PortUse
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.port_owner import OFFSET_STEP, find_busy, free_offset, owner_of, require_free
-from pico_gz.ports import PortPlan, PortRole, PortUse
+from pico_gz.run.config import default_fleet
 
 LINUX = sys.platform == "linux"
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import pytest
 
 from pico_gz import SitlBridge, VehicleConfig
+from pico_gz.core.messages import SensorData
+from pico_gz.core.ports import rc_port
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.messages import SensorData
-from pico_gz.session.rc import open_rc
+from pico_gz.run.rc_setup import open_rc
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.vehicle import SitlPlatform
-from pico_gz.vehicle.rc import open_rc_source, rc_port
-from pico_gz.vehicle.rc.udp import MAX_DATAGRAMS_PER_POLL, UdpRcSource
+from pico_gz.vehicle.platform.platform import SitlPlatform
+from pico_gz.vehicle.rc import open_rc_source
+from pico_gz.vehicle.rc.feeds import MAX_DATAGRAMS_PER_POLL, UdpRcSource
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pico_gz.recording.diff import diff_runs
-from pico_gz.recording.recorded_run import RecordedRun
-from pico_gz.recording.recorder import RunRecorder
+from pico_gz.run.recording.diff import diff_runs
+from pico_gz.run.recording.recorded_run import RecordedRun
+from pico_gz.run.recording.recorder import RunRecorder
 
 ROOT = Path(__file__).parents[2]
 RUN = [sys.executable, "-m", "pico_gz", "run", "--adapter", "lightweight", "--port-offset", "auto"]

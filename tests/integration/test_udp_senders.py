@@ -1,6 +1,6 @@
 """Whom a real UDP socket hears."""
 
-from pico_gz.transports.udp import UdpNetwork
+from pico_gz.wire.datagrams import UdpNetwork
 
 HOST = "127.0.0.1"
 

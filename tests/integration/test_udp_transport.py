@@ -6,8 +6,7 @@ import time
 import pytest
 
 from pico_gz.errors import PortClashError
-from pico_gz.transports.base import SOON_S
-from pico_gz.transports.udp import UdpNetwork, UdpPoller, UdpTransport
+from pico_gz.wire.datagrams import SOON_S, UdpNetwork, UdpPoller, UdpTransport
 
 pytestmark = pytest.mark.alone
 

@@ -15,22 +15,21 @@ import time
 import pytest
 from wire_bench import FAIR, HOST, STEP_US, WireBench
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
 from pico_gz.bridge.stall import StallPolicy, StallRules
-from pico_gz.codecs.ardupilot_servo import encode_servo
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import PortClashError, SimulatorTimeoutError
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.messages import VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing import ScriptedAdapter
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
-from pico_gz.testing.plugin_twin import PluginTwin
-from pico_gz.testing.twin_process import TwinProcess
-from pico_gz.transports.memory import MemoryNetwork
-from pico_gz.transports.udp import UdpTransport
+from pico_gz.testing.plugin_twin import PluginTwin, TwinProcess
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.wire.datagrams import UdpTransport
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.servo import encode_servo
 
 
 def both_ways(seed: int, **rules: float) -> Chaos:

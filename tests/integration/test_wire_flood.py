@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from test_wire_loads import STRIDE, base_port, drive_one_step, percentile_ms
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
-from pico_gz.messages import NoiseProfile, VehicleConfig
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing.port_lease import PortLeases
 
 pytestmark = pytest.mark.alone

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 import pytest
 from wire_bench import HOST, STEP_US, WireBench
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
-from pico_gz.adapters.gazebo_clock import WireClock
-from pico_gz.codecs.ardupilot_servo import encode_servo
-from pico_gz.codecs.pico_json import decode_actuators
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import DecodeError
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.messages import VehicleConfig
-from pico_gz.testing.fdm_rig import FdmRig
-from pico_gz.transports.base import Address
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
+from pico_gz.gazebo.exchange import WireClock
+from pico_gz.testing.twin_rover import FdmRig
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.wire.datagrams import Address
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.pico_json import decode_actuators
+from pico_gz.wire.servo import encode_servo
 
 SIZES = [
     pytest.param(20_000, id="20k"),

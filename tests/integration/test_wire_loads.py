@@ -7,16 +7,17 @@ from collections.abc import Callable
 import pytest
 from wire_stub import Stub
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
-from pico_gz.adapters.gazebo_stats import WireStats
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.messages import ActuatorCommands, NoiseProfile, VehicleConfig
-from pico_gz.ports import PortUse
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.ports import PortUse
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
+from pico_gz.gazebo.exchange import WireStats
 from pico_gz.testing.autopilot_twin import AutopilotFleet, AutopilotTwin
-from pico_gz.testing.fdm_rig import FdmRig
+from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.port_lease import PortLeases, loopback_use
-from pico_gz.testing.twin_process import TwinProcess
+from pico_gz.testing.twin_rover import FdmRig
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.server import FdmServer
 
 pytestmark = pytest.mark.alone
 

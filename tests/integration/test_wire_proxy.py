@@ -21,16 +21,15 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.adapters.gazebo import GazeboAdapter
-from pico_gz.bridge.view import FleetView
-from pico_gz.config import FleetConfig, load_fleet
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
-from pico_gz.testing.chaos import Chaos, ChaosRules
-from pico_gz.testing.chaos_proxy import ChaosProxy
-from pico_gz.testing.fleet_toml import fleet_toml
-from pico_gz.testing.plugin_link import TwinTraps
-from pico_gz.testing.plugin_twin import PluginTwin
+from pico_gz.bridge.published import FleetView
+from pico_gz.gazebo.adapter import GazeboAdapter
+from pico_gz.run.config import load_fleet
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.testing.chaos import Chaos, ChaosProxy, ChaosRules
+from pico_gz.testing.harness import fleet_toml
+from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
 from pico_gz.testing.port_lease import PortLeases
 from pico_gz.testing.twin_rover import TwinPose
 
@@ -98,7 +97,7 @@ class ProxiedFleet:
         self.times_us: list[int] = []
         self.path: list[list[tuple[float, float]]] = []
         options = RunOptions(duration_s=DURATION_S, mavlink=False, control=False)
-        with Session(self._fleet, options) as session:
+        with FleetRun(self._fleet, options) as session:
             session.bridge.after_step.add(self._look)
             result = session.run()
             adapter = session.bridge.get_adapter("gazebo")

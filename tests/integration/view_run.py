@@ -4,11 +4,12 @@ import contextlib
 import socket
 import threading
 
-from pico_gz.config import FleetOverrides, default_fleet
-from pico_gz.dashboard.app import open_dashboard
-from pico_gz.recording.replay import Replay
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.replay import Replay
+from pico_gz.view.app import open_dashboard
 
 
 class ViewedRun:
@@ -59,7 +60,7 @@ def viewed_run(rovers=3, *, demo=True, **fleet_options):
     options = RunOptions(
         demo=demo, mavlink=False, control=False, check_ports=False, dashboard=open_dashboard
     )
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         run = ViewedRun(session)
         run.start()
         try:
@@ -79,7 +80,7 @@ def viewed_replay(folder, *, seconds):
         control=False,
         check_ports=False,
     )
-    with Session(make_fleet(2, speed="max"), options) as session:
+    with FleetRun(make_fleet(2, speed="max"), options) as session:
         recording = session.run().recording
     with Replay(recording) as replay:
         view = open_dashboard(replay.handle())

@@ -2,15 +2,15 @@
 
 import hashlib
 
-from pico_gz.adapters.gazebo import GazeboAdapter, GazeboConfig
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.errors import SimulatorTimeoutError
-from pico_gz.messages import ActuatorCommands, NoiseProfile, VehicleConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing.chaos import Chaos
-from pico_gz.testing.plugin_link import TwinTraps
-from pico_gz.testing.plugin_twin import PluginTwin
+from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
 from pico_gz.testing.twin_rover import TwinPose
-from pico_gz.transports.base import Address
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.wire.datagrams import Address
+from pico_gz.wire.memory_network import MemoryNetwork
 
 HOST = "127.0.0.1"
 STEP_US = 10_000

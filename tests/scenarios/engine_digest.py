@@ -11,14 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from pico_gz.messages import Pose
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.engine import FleetEngine
-from pico_gz.simulator.fitting import fit_sensors
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose
+from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.obstacles import Box, Disc
+from pico_gz.simulator.sensors.setup import fit_sensors
 from pico_gz.simulator.terrain import HeightmapTerrain
-from pico_gz.simulator.wind import WindConfig
-from pico_gz.simulator.world import World
+from pico_gz.simulator.world import WindConfig, World
 
 STEPS = 120
 PRESETS = ("pico_trail_freenove", "pico_trail_ackermann", "ardupilot_skid", "ardupilot_car")

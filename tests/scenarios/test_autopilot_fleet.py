@@ -5,14 +5,14 @@ import math
 from driving import distance
 
 from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.autopilot.api import MissionItem, MissionType, Mode, Result
-from pico_gz.autopilot.presets import preset_params
-from pico_gz.autopilot.rover import RoverAutopilot
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.exact import FLOATS
-from pico_gz.messages import Pose, VehicleConfig
-from pico_gz.rover import rover_spec
+from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result
+from pico_gz.core.portable_math import FLOATS
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.simulator.world import World
+from pico_gz.vehicle.autopilot.parameters import preset_params
+from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 
 PRESET = "pico_trail_freenove"
 FLEET = range(1, 21)

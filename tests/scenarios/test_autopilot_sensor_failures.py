@@ -5,7 +5,7 @@ import math
 import pytest
 from driving import SQUARE, Drive, distance, off_path
 
-from pico_gz.autopilot.api import Mode, Result
+from pico_gz.core.ground_control import Mode, Result
 
 SKID, CAR = "pico_trail_freenove", "pico_trail_ackermann"
 LIES = [

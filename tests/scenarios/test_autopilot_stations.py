@@ -3,8 +3,8 @@
 import pytest
 from driving import Drive, distance
 
-from pico_gz.autopilot.api import Mode, Result
-from pico_gz.exact import FLOATS
+from pico_gz.core.ground_control import Mode, Result
+from pico_gz.core.portable_math import FLOATS
 
 SKID, CAR = "pico_trail_freenove", "pico_trail_ackermann"
 CASES = [(SKID, "typical", 1), (SKID, "typical", 2), (CAR, "typical", 3)]

@@ -22,7 +22,7 @@ from pico_gz import (
     StallRules,
     VehicleConfig,
 )
-from pico_gz.bridge.in_process import InProcessPilots
+from pico_gz.bridge.autopilots import BuiltInAutopilots
 from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
 
@@ -372,13 +372,13 @@ def forget_the_first(adapter):
     return dict(list(records.items())[1:])
 
 
-tick_once, read_all = InProcessPilots._run, ScriptedAdapter.receive_sensors
+tick_once, read_all = BuiltInAutopilots._run, ScriptedAdapter.receive_sensors
 
 
 @pytest.mark.parametrize(
     ("policy", "where", "name", "fault"),
     [
-        ("hold", InProcessPilots, "_run", staticmethod(tick_again)),
+        ("hold", BuiltInAutopilots, "_run", staticmethod(tick_again)),
         ("hold", ScriptedAdapter, "receive_sensors", forget_the_first),
         ("hold", SitlBridge, "pause", lambda bridge: None),
         ("hold", SitlBridge, "set_speed", lambda bridge, factor: None),

@@ -6,16 +6,17 @@ import socket
 import pytest
 
 from pico_gz import SitlBridge, VehicleConfig
-from pico_gz.codecs.ardupilot_servo import encode_servo
-from pico_gz.config import FleetOverrides, default_fleet
-from pico_gz.fdm.server import FdmServer
-from pico_gz.fdm.vehicle import ExternalVehicle
-from pico_gz.ports import rc_port
-from pico_gz.session.control_client import ask
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.core.ports import rc_port
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.control_socket import ask
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing import PortLeases, ScriptedAdapter
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.servo import encode_servo
 
 pytestmark = pytest.mark.live
 
@@ -30,7 +31,7 @@ def leases():
 class Run:
     """A session and a client that always has the next packet ready, so that no step waits."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: FleetRun) -> None:
         self.session = session
         self._frame = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,7 +70,7 @@ def open_run(leases, tmp_path):
             environ={},
         )
         offset = leases.offset_for(lambda offset: fleet.with_port_offset(offset).port_plan())
-        session = Session(
+        session = FleetRun(
             fleet.with_port_offset(offset),
             RunOptions(run_folder=tmp_path / "runs", **options),
         )
@@ -81,7 +82,7 @@ def open_run(leases, tmp_path):
 
     yield open_it
     for what in reversed(opened):
-        what.__exit__() if isinstance(what, Session) else what.close()
+        what.__exit__() if isinstance(what, FleetRun) else what.close()
 
 
 def test_a_radio_script_reaches_the_autopilot(open_run, tmp_path):

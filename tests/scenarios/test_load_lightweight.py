@@ -12,7 +12,8 @@ import time
 import pytest
 
 from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.messages import ActuatorCommands, Pose, VehicleConfig
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 
 pytestmark = pytest.mark.alone
 

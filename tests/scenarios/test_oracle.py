@@ -38,8 +38,8 @@ from typing import Any
 import pytest
 from oracle_fleets import FILES, FLEETS, WORLDS, Fleet
 
-from pico_gz.__main__ import main
-from pico_gz.config.schema import schema_text
+from pico_gz.cli.app import main
+from pico_gz.run.config.schema import schema_text
 
 pytestmark = pytest.mark.live
 

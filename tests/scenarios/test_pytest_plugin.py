@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.recording.diff import diff_runs
-from pico_gz.recording.recorded_run import RecordedRun
+from pico_gz.run.recording.diff import diff_runs
+from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.testing.ardurover import find_ardurover
 
 pytestmark = pytest.mark.live

@@ -6,14 +6,15 @@ import time
 import msgspec
 import pytest
 
-from pico_gz.bridge.trace import TraceDigest
-from pico_gz.config import FleetOverrides, default_fleet
-from pico_gz.dashboard.live import LiveSource
+from pico_gz.bridge.published import TraceDigest
 from pico_gz.errors import ConfigError
-from pico_gz.recording.recorded_run import RecordedRun
-from pico_gz.recording.replay import Replay
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.recorded_run import RecordedRun
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.replay import Replay
+from pico_gz.view.live import LiveSource
 
 pytestmark = pytest.mark.alone
 
@@ -30,7 +31,7 @@ def recorded(tmp_path_factory):
         control=False,
         check_ports=False,
     )
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         return session.run()
 
 
@@ -155,7 +156,7 @@ def test_a_mission_file_is_shown_as_it_was_in_the_run(tmp_path):
     options = RunOptions(
         duration_s=0.1, record_dir=tmp_path, mavlink=False, control=False, check_ports=False
     )
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         recording = session.run().recording
     file.unlink()
     with Replay(recording) as replay:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.config import FleetOverrides, default_fleet
-from pico_gz.port_owner import free_offset
-from pico_gz.vehicle.rc import rc_port
+from pico_gz.core.port_owner import free_offset
+from pico_gz.core.ports import rc_port
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
 
 pytestmark = pytest.mark.live
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from pico_gz.adapters.lightweight import LightweightAdapter, LightweightConfig
-from pico_gz.messages import NoiseProfile, VehicleConfig
-from pico_gz.rover import rover_spec
-from pico_gz.vehicle.platform import SitlPlatform
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
+from pico_gz.vehicle.platform.platform import SitlPlatform
 from pico_gz.vehicle.scripted import ScriptedDriver
 
 STEP_US = 10_000

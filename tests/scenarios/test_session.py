@@ -12,11 +12,12 @@ import msgspec
 import pytest
 
 from pico_gz import LightweightAdapter, Pose, SitlBridge, VehicleConfig
-from pico_gz.bridge.trace import TraceDigest
-from pico_gz.config import FleetOverrides, default_fleet, load_fleet
+from pico_gz.bridge.published import TraceDigest
 from pico_gz.errors import ConfigError
-from pico_gz.session.options import RunOptions
-from pico_gz.session.session import Session
+from pico_gz.run.config import default_fleet, load_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.simulator.world import World
 from pico_gz.testing import PortLeases
 from pico_gz.vehicle.scripted import make_script
@@ -42,8 +43,8 @@ def make_fleet(rovers: int = 2, **overrides):
     return fleet.with_port_offset(offset)
 
 
-def make_session(rovers: int = 2, **options) -> Session:
-    return Session(make_fleet(rovers), RunOptions(demo=True, control=False, **options))
+def make_session(rovers: int = 2, **options) -> FleetRun:
+    return FleetRun(make_fleet(rovers), RunOptions(demo=True, control=False, **options))
 
 
 def run_digest(**options) -> str:
@@ -71,7 +72,7 @@ def test_the_demo_square_is_driven_and_done():
 def test_a_vehicle_that_is_gone_or_that_nobody_drives_does_not_keep_the_others_from_being_done():
     fleet = make_fleet(3, autopilot="script:line:0.5")
     options = RunOptions(until_done=True, control=False, duration_s=60.0)
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         session.bridge.get_vehicle(2).autopilot = None
         session.bridge.after_step.add(
             lambda view: session.bridge.despawn_vehicle(3) if view.step == 5 else None
@@ -93,7 +94,7 @@ with make_session(duration_s=4.0, mavlink=False) as session:
 """
 
 
-def state_bytes(session: Session) -> bytes:
+def state_bytes(session: FleetRun) -> bytes:
     view = session.bridge.view
     return msgspec.msgpack.encode(
         [view.time_us, list(view.truth.values()), list(view.sensors.values()),
@@ -145,7 +146,7 @@ def test_recorded_actuators_give_the_same_truth():
         session.run()
         fleet = session.fleet
     replayed = []
-    from pico_gz.session.adapters import make_adapters
+    from pico_gz.run.simulators import make_adapters
 
     (adapter,) = make_adapters(fleet, RunOptions())
     for plan in fleet.vehicles:
@@ -163,11 +164,11 @@ def test_parameters_set_from_the_ground_are_kept_for_the_next_run(tmp_path, monk
     (tmp_path / "yard.toml").write_text("[fleet]\ncount = 1\nadapter = 'lightweight'\n")
     fleet = load_fleet(tmp_path / "yard.toml", FleetOverrides(speed="max"))
     options = RunOptions(duration_s=0.1, mavlink=False, control=False, check_ports=False)
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         session.bridge.get_vehicle(1).autopilot.set_param("WP_RADIUS", 1.25)
         session.run()
     assert (tmp_path / "runs/yard/rover_1.parm").read_text() == "WP_RADIUS,1.25\n"
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         assert session.bridge.get_vehicle(1).autopilot.param_by_name("WP_RADIUS").value == 1.25
         assert any("rover_1.parm" in note for note in session.notes)
 
@@ -192,7 +193,7 @@ def test_contacts_are_told_as_events(tmp_path):
     )
     fleet = load_fleet(tmp_path / "wall.toml", FleetOverrides(speed="max"))
     options = RunOptions(duration_s=10.0, mavlink=False, control=False, check_ports=False)
-    with Session(fleet, options) as session:
+    with FleetRun(fleet, options) as session:
         result = session.run()
     assert result.events["contact"] >= 1
     assert result.final["1"].north_m < 1.5
@@ -223,7 +224,7 @@ def test_a_failed_start_leaves_nothing_open(monkeypatch):
     def broken(*_args, **_kwargs):
         raise OSError("planted")
 
-    monkeypatch.setattr("pico_gz.session.session.MissionStarter", broken)
+    monkeypatch.setattr("pico_gz.run.fleet_run.MissionStarter", broken)
     with pytest.raises(OSError, match="planted"), make_session(duration_s=0.1):
         pass
     gc.collect()
@@ -313,7 +314,7 @@ def test_memory_stays_flat(endurance):
 
 @pytest.mark.slow
 def test_a_full_fleet_runs_without_losing_a_step():
-    with Session(
+    with FleetRun(
         make_fleet(255, allow_gcs_sysid=True, layout="grid"),
         RunOptions(duration_s=3.0, demo=True, control=False),
     ) as session:

@@ -1,91 +1,96 @@
-"""The layers are one-directional, and what must stay light is light."""
+"""The rooms import one way only, and what must stay light is light."""
 
 import ast
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2] / "pico_gz"
 
-# Each layer may import itself and the layers before it (the order of the data path).
-LAYERS = [
-    {
-        "errors",
-        "units",
-        "exact",
-        "frames",
-        "local_frame",
-        "state",
-        "resources",
-        "gazebo_install",
-        "gz_bindings",
-        "calm_log",
-    },
-    {"messages"},
-    {"ports", "port_plan", "port_owner"},
-    {"rover", "board_options", "codecs", "simulator"},
-    {"transports"},
-    {"adapters", "vehicle", "autopilot", "fdm", "mavlink"},
-    {"bridge"},
-    {"config", "worldgen", "launch", "lint"},
-    {"session", "recording"},
-    {"containers"},
-    {"testing"},
-    {"bench", "comparison", "doctor"},
-    {"cli", "dashboard", "pytest_plugin", "__main__"},
+# In the order of the data: each room may import itself and the rooms before it.
+ROOMS = [
+    "core",
+    "simulator",
+    "wire",
+    "adapters",
+    "bridge",
+    "vehicle",
+    "mavlink",
+    "gazebo",
+    "run",
+    "view",
+    "testing",
+    "cli",
 ]
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-# ops.py holds the element-wise operations only; exact.py and frames.py are written against it.
-ALLOWED_UP = {
-    ("exact", "simulator.ops"),
-    ("frames", "simulator.ops"),
-    ("local_frame", "simulator.ops"),
-}
-# Neighbours in one layer that must not know each other all the same.
-STRANGERS = {
-    "autopilot": {"mavlink", "adapters", "fdm", "simulator.engine"},
-    "adapters": {"vehicle", "autopilot", "mavlink"},
-    "vehicle": {"autopilot", "mavlink", "adapters"},
-}
+TOP_LEVEL = {"__init__.py", "__main__.py", "errors.py", "pytest_plugin.py"}
+# What the built-in autopilot must not know: it sees its platform and nothing else.
+HIDDEN_FROM_AUTOPILOT = ("simulator", "wire", "adapters", "bridge", "vehicle.external")
 
 
 def imports_of(path: Path) -> set[str]:
-    """Modules of this package that a file imports at run time, without the package name."""
-    tree = ast.parse(path.read_text())
+    """Modules of this package that a file imports, for types and lazily too."""
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            node.body = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pico_gz."):
-            found.add(node.module.removeprefix("pico_gz."))
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "pico_gz":
+            found |= {f"pico_gz.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {
-                a.name.removeprefix("pico_gz.") for a in node.names if a.name.startswith("pico_gz.")
-            }
-    return found
+            found |= {alias.name for alias in node.names if alias.name.startswith("pico_gz.")}
+    return {name.removeprefix("pico_gz.") for name in found}
 
 
-def modules() -> list:
-    relatives = [path.relative_to(ROOT) for path in sorted(ROOT.rglob("*.py"))]
-    return [
-        pytest.param(ROOT / relative, relative.parts[0].removesuffix(".py"), id=str(relative))
-        for relative in relatives
-        if relative.parts[0] != "__init__.py"
+def room_modules() -> list[Path]:
+    return [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT]
+
+
+def test_rooms_import_only_rooms_before_them():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in room_modules()
+        for module in imports_of(path)
+        if module.split(".")[0] in ROOMS
+        and ROOMS.index(module.split(".")[0]) > ROOMS.index(path.relative_to(ROOT).parts[0])
     ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(("path", "package"), modules())
-def test_imports_go_down_only(path, package):
-    assert package in RANK, f"{package} has no layer: add it to LAYERS"
-    for module in imports_of(path):
-        target = module.split(".")[0]
-        if (package, module) not in ALLOWED_UP:
-            assert RANK[target] <= RANK[package], f"{package} imports {module}"
-        for stranger in STRANGERS.get(package, ()):
-            assert not f"{module}.".startswith(f"{stranger}."), f"{package} imports {module}"
+def test_there_are_twelve_rooms_and_four_top_level_modules():
+    rooms = {path.name for path in ROOT.iterdir() if any(path.glob("*.py"))}
+    assert rooms == set(ROOMS)
+    assert {path.name for path in ROOT.glob("*.py")} == TOP_LEVEL
+
+
+def test_packages_inside_a_room_do_not_import_each_other_in_circles():
+    edges = set()
+    for path in room_modules():
+        here = ".".join(path.relative_to(ROOT).parent.parts)
+        for module in imports_of(path):
+            target = _package_of(module)
+            if target and target != here:
+                edges.add((here, target))
+    # A package and the packages inside it are one thing, seen from outside.
+    circles = {
+        (a, b) for a, b in edges if (b, a) in edges and not f"{a}.".startswith(f"{b}.")
+    } - {(a, b) for a, b in edges if f"{b}.".startswith(f"{a}.")}
+    assert circles == set()
+
+
+def _package_of(module: str) -> str:
+    parts = module.split(".")
+    while parts and not (ROOT.joinpath(*parts) / "__init__.py").is_file():
+        parts.pop()
+    return ".".join(parts)
+
+
+def test_the_autopilot_sees_only_its_platform():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in sorted((ROOT / "vehicle" / "autopilot").rglob("*.py"))
+        for module in imports_of(path)
+        if module.startswith(HIDDEN_FROM_AUTOPILOT)
+    ]
+    assert wrong == []
 
 
 def test_import_is_quick_and_light():

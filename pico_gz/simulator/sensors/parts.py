@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pico_gz.core.messages import GpsFixType
+from pico_gz.core.portable_math import RAD_PER_DEG
+from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.exact import RAD_PER_DEG
-from pico_gz.messages import GpsFixType
-from pico_gz.units import GRAVITY_MPS2
 
 Part = TypeVar("Part")
 

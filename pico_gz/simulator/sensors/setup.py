@@ -1,12 +1,16 @@
-"""Which sensors a vehicle carries and how bad they are."""
+"""Which sensors a vehicle carries and how accurate they are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Any
 
+from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.units import US_PER_S
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleId
 from pico_gz.errors import ConfigError
-from pico_gz.messages import NoiseProfile, VehicleId
 from pico_gz.simulator.sensors.parts import (
     BAROMETER_PARTS,
     COMPASS_PARTS,
@@ -14,7 +18,6 @@ from pico_gz.simulator.sensors.parts import (
     IMU_PARTS,
     find_part,
 )
-from pico_gz.units import US_PER_S
 
 NOMINAL_CELL_V = 3.7
 _NOT_NEGATIVE = (
@@ -195,3 +198,61 @@ def period_us_of_rate(rate_hz: float) -> int:
 def _check_rate(name: str, rate_hz: float) -> None:
     if not 0.0 <= rate_hz <= 1.0e5:
         raise ConfigError(f"{name} = {rate_hz} is not a rate between 0 (every step) and 100 kHz.")
+
+
+FULL_CELL_V = 4.17
+
+
+def fit_sensors(
+    spec: RoverSpec,
+    vehicle_id: int,
+    noise: NoiseProfile = NoiseProfile.TYPICAL,
+    changes: Mapping[str, Any] | None = None,
+) -> SensorSetup:
+    """Return the sensors of one rover.
+
+    Args:
+        spec: the rover.
+        vehicle_id: whose sensors they are.
+        noise: how bad they are; a ``noise_free`` rover has perfect ones.
+        changes: fields of ``SensorSetup`` to replace, such as ``gps_rate_hz``.
+    """
+    setup = SensorSetup(
+        vehicle_id=vehicle_id,
+        noise=NoiseProfile.OFF if spec.noise_free else noise,
+        imu=spec.imu,
+        gps=spec.gps,
+        compass=spec.compass,
+        barometer=spec.barometer,
+        imu_rate_hz=spec.imu_rate_hz,
+        compass_rate_hz=spec.compass_rate_hz,
+        barometer_rate_hz=spec.barometer_rate_hz,
+        range_rate_hz=spec.range_rate_hz,
+        imu_position_frd_m=spec.imu_position_frd_m,
+        gps_latency_ms=spec.gps_latency_ms,
+        gps_first_fix_s=spec.gps_first_fix_s,
+        compass_calibrated=spec.compass_calibrated,
+        encoder_ticks=spec.encoder_ticks,
+        encoder_miss=spec.encoder_miss,
+        battery=BatterySetup(
+            cells=spec.battery_cells,
+            capacity_ah=spec.battery_capacity_ah,
+            resistance_ohm=spec.battery_ohm,
+            idle_a=spec.idle_a,
+            run_a=spec.run_a,
+            stall_a=spec.stall_a,
+            # ``max_speed`` is that of a full battery; from there it only gets slower.
+            nominal_v=FULL_CELL_V * spec.battery_cells,
+            ideal=spec.noise_free,
+        ),
+        rangefinders=tuple(
+            RangefinderSetup(
+                bearing_deg=bearing,
+                min_m=spec.range_min_m,
+                max_m=spec.range_max_m,
+                beam_deg=spec.range_beam_deg,
+            )
+            for bearing in spec.rangefinders_deg
+        ),
+    )
+    return replace(setup, **changes) if changes else setup

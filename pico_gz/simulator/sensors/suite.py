@@ -1,4 +1,4 @@
-"""All sensors of a group of vehicles: motion in, one ``SensorData`` per vehicle out."""
+"""All sensors of a group of vehicles: motion in, SensorData out."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ from itertools import repeat
 from math import isfinite
 from typing import Any
 
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.messages import RangefinderData, SensorData
 from pico_gz.errors import ConfigError, UnknownVehicleError
-from pico_gz.frames import LocalFrame
-from pico_gz.messages import RangefinderData, SensorData
-from pico_gz.simulator.magnetic_field import MagneticField
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.noise import column
+from pico_gz.simulator.faults import VehicleFailures, find_kind, find_units
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.noise import Sensor, column
 from pico_gz.simulator.ops import SCALAR, Column, Ops
-from pico_gz.simulator.sensors.barometer import Barometer
-from pico_gz.simulator.sensors.base import Sensor
-from pico_gz.simulator.sensors.battery import Battery
-from pico_gz.simulator.sensors.compass import Compass
-from pico_gz.simulator.sensors.encoder import Encoder
-from pico_gz.simulator.sensors.faults import VehicleFailures, find_kind, find_units
+from pico_gz.simulator.sensors.ambient import Barometer, Compass, Rangefinder, Scene
 from pico_gz.simulator.sensors.gps import Gps
 from pico_gz.simulator.sensors.imu import Imu
-from pico_gz.simulator.sensors.rangefinder import Rangefinder, Scene
+from pico_gz.simulator.sensors.onboard import Battery, Encoder
 from pico_gz.simulator.sensors.setup import SensorSetup
-from pico_gz.simulator.sensors.sim_parameters import (
-    MODEL_PARAMETERS,
-    SampleParameters,
-    find_parameter,
-)
+from pico_gz.simulator.sim_parameters import MODEL_PARAMETERS, SampleParameters, find_parameter
+from pico_gz.simulator.world import MagneticField
 
 # One entry per vehicle; a sensor that has nothing new says so once for all of them.
 Samples = Sequence[Any]

@@ -1,4 +1,4 @@
-"""Radio control: where the frames that ``SitlPlatform.rc_read`` gives come from.
+"""Radio control sources by name.
 
 ==================  ==========================================================
 ``none``            no receiver
@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
+from pico_gz.core.ports import rc_port
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.ports import rc_port
-from pico_gz.vehicle.rc.base import RcSource
+from pico_gz.vehicle.rc.source import RcSource
 
 __all__ = ["RcSource", "check_rc_spec", "open_rc_source", "rc_port"]
 
@@ -47,19 +47,19 @@ def open_rc_source(
     kind, argument = check_rc_spec(spec)
     # Imported on use: termios exists on POSIX systems only.
     if kind == "keyboard":
-        from pico_gz.vehicle.rc.keyboard import KeyboardRcSource
+        from pico_gz.vehicle.rc.devices import KeyboardRcSource
 
         return KeyboardRcSource()
     if kind == "joystick":
-        from pico_gz.vehicle.rc.joystick import JoystickRcSource
+        from pico_gz.vehicle.rc.devices import JoystickRcSource
 
         return JoystickRcSource(argument)
     if kind == "udp":
-        from pico_gz.vehicle.rc.udp import UdpRcSource
+        from pico_gz.vehicle.rc.feeds import UdpRcSource
 
         return UdpRcSource(rc_port(vehicle_id) + port_offset, host)
     if kind == "script":
-        from pico_gz.vehicle.rc.script import ScriptRcSource
+        from pico_gz.vehicle.rc.feeds import ScriptRcSource
 
         return ScriptRcSource.from_file(argument)
     return None

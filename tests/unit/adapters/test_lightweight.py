@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from pico_gz.adapters.lightweight import LightweightAdapter, LightweightConfig
+from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import NoiseProfile, Pose, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorConnectionError, UnknownVehicleError
-from pico_gz.messages import ActuatorCommands, NoiseProfile, Pose, VehicleConfig
-from pico_gz.rover import rover_spec
 from pico_gz.simulator.obstacles import Disc
 from pico_gz.simulator.world import World
 

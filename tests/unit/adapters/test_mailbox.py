@@ -1,5 +1,5 @@
-from pico_gz.adapters.mailbox import SensorMailbox
-from pico_gz.messages import BarometerData, ImuData, SensorData
+from pico_gz.adapters.contract import SensorMailbox
+from pico_gz.core.messages import BarometerData, ImuData, SensorData
 
 IMU = ImuData((0.0, 0.0, -9.8), (0.0, 0.0, 0.0))
 

@@ -6,7 +6,7 @@ import pytest
 
 from pico_gz.adapters import registry
 from pico_gz.errors import ConfigError, UnknownAdapterError
-from pico_gz.testing.scripted import ScriptedAdapter
+from pico_gz.testing.scripted_adapter import ScriptedAdapter
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_built_ins_are_listed_without_importing_them(plugins):
 
 
 def test_a_plugin_is_found_by_its_name(plugins):
-    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
     assert registry.load_adapter("mine") is ScriptedAdapter
 
 
@@ -38,7 +38,7 @@ def test_an_unknown_name_answers_with_the_nearest(plugins):
 
 def test_a_broken_plugin_is_named_and_breaks_no_other(plugins):
     plugins("broken", "no_such_module:Thing")
-    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
     with pytest.raises(ConfigError, match=r"'broken'.*no_such_module"):
         registry.load_adapter("broken")
     infos = {info.name: info for info in registry.describe_adapters()}
@@ -48,7 +48,7 @@ def test_a_broken_plugin_is_named_and_breaks_no_other(plugins):
 
 
 def test_a_plugin_may_not_replace_a_built_in(plugins):
-    plugins("lightweight", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("lightweight", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
     assert registry.load_adapter("lightweight") is not ScriptedAdapter
     reasons = [i.reason for i in registry.describe_adapters() if i.name == "lightweight"]
     assert any("may not replace" in reason for reason in reasons)
@@ -62,7 +62,7 @@ def test_a_plugin_that_is_no_adapter_is_refused(plugins):
 
 def test_a_plugin_that_ends_the_program_is_named_and_breaks_no_other(plugins, monkeypatch):
     plugins("exits", "exits:Thing")
-    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
 
     def load(point):
         if point.name == "exits":
@@ -78,7 +78,7 @@ def test_a_plugin_that_ends_the_program_is_named_and_breaks_no_other(plugins, mo
 
 
 def test_a_plugin_that_ends_the_program_when_asked_is_reported(plugins, monkeypatch):
-    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
 
     def leave(cls):
         raise SystemExit("not on this machine")
@@ -89,9 +89,9 @@ def test_a_plugin_that_ends_the_program_when_asked_is_reported(plugins, monkeypa
 
 
 def test_what_is_ignored_is_said_once(plugins, caplog):
-    plugins("lightweight", "pico_gz.testing.scripted:ScriptedAdapter")
-    plugins("mine", "pico_gz.testing.scripted:ScriptedAdapter")
-    plugins("mine", "pico_gz.testing.scripted:Another")
+    plugins("lightweight", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:ScriptedAdapter")
+    plugins("mine", "pico_gz.testing.scripted_adapter:Another")
     for _ in range(3):
         registry.describe_adapters()
         registry.adapter_names()

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.autopilot.rover import RoverAutopilot
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError
-from pico_gz.messages import VehicleConfig
+from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """F37: a free-running adapter that is too slow misses deadlines, says so, and keeps the time."""
 
-from pico_gz.bridge.adapter_slot import AdapterSlot
+from pico_gz.bridge.adapter_runner import RegisteredAdapter
 from pico_gz.bridge.free_running import FreeRunner
 from pico_gz.testing import ScriptedAdapter
 
@@ -23,9 +23,9 @@ class Slow(ScriptedAdapter):
         return super()._step(dt_us)
 
 
-def run_free(takes_s: list[float]) -> tuple[FreeRunner, AdapterSlot, list[str]]:
+def run_free(takes_s: list[float]) -> tuple[FreeRunner, RegisteredAdapter, list[str]]:
     adapter, told = Slow(takes_s), []
-    slot = AdapterSlot("slow", adapter)
+    slot = RegisteredAdapter("slow", adapter)
     slot.connect(0)
     runner = FreeRunner(
         slot,

@@ -1,7 +1,7 @@
 """How an adapter is made to step: exactly once per step of the fleet, whoever is slow."""
 
 from pico_gz import Lockstep, SitlBridge, StallRules, VehicleConfig
-from pico_gz.bridge.steppers import ThreadStepper
+from pico_gz.bridge.adapter_runner import ThreadStepper
 from pico_gz.testing import ScriptedAdapter
 
 STEP_US = 10_000

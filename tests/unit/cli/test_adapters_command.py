@@ -3,7 +3,7 @@
 import json
 
 from pico_gz.adapters.registry import AdapterInfo
-from pico_gz.cli import adapters as command
+from pico_gz.cli import inspect as command
 from pico_gz.cli.app import run_command
 
 INFOS = [

@@ -64,7 +64,7 @@ def test_help_imports_no_command():
 
 def test_a_command_imports_only_itself():
     loaded = modules_after(["ports", "--no-check"])
-    assert {f"pico_gz.cli.{name}" for name in COMMANDS} & loaded == {"pico_gz.cli.ports"}
+    assert {f"pico_gz.cli.{name}" for name in COMMANDS} & loaded == {"pico_gz.cli.fleet_files"}
     assert not {"numpy", "pymavlink", "docker", "rich"} & loaded
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from pico_gz.cli import conformance as command
+from pico_gz.cli import inspect as command
 from pico_gz.cli.app import run_command
-from pico_gz.testing.conformance import CheckResult, Outcome
+from pico_gz.testing.conformance_result import CheckResult, Outcome
 
 PASSED = CheckResult(1, "answers", Outcome.PASS, "40 bytes")
 FAILED = CheckResult(5, "counts", Outcome.FAIL, "it fell")

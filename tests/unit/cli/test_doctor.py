@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pico_gz.cli import doctor as command
+from pico_gz.cli import inspect as command
 from pico_gz.cli.app import run_command
-from pico_gz.doctor.examination import Examination
-from pico_gz.doctor.finding import Finding, Need, State
+from pico_gz.cli.tools.doctor import Examination
+from pico_gz.cli.tools.doctor_checks import Finding, Need, State
 
 PYTHON = Finding(name="Python", state=State.FOUND, need=Need.LIGHTWEIGHT, version="3.12.1")
 NO_GAZEBO = Finding(

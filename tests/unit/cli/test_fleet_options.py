@@ -3,8 +3,9 @@
 import pytest
 
 from pico_gz.cli.fleet_options import move_ports, open_fleet, parse_speed
-from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.errors import ConfigError
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
 
 
 def test_without_a_file_the_default_fleet_is_taken():

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pico_gz.cli.app import run_command
-from pico_gz.config import load_fleet
+from pico_gz.run.config import load_fleet
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from pico_gz import SitlBridge, VehicleConfig
-from pico_gz.cli.live_status import TABLE_LIMIT, picture
-from pico_gz.session.options import RunOptions
+from pico_gz.cli.console import TABLE_LIMIT, picture
+from pico_gz.core.autopilot import AutopilotStatus
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.vehicle.autopilot import AutopilotStatus
 
 
 class FakeSession:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pico_gz.cli.logs import _followed
-from pico_gz.containers.container_state import ContainerState
+from pico_gz.cli.containers import _followed
+from pico_gz.cli.tools.containers.engine import ContainerState
 from pico_gz.errors import MissingProgramError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pico_gz.cli.status import _trouble
-from pico_gz.containers.container_state import ContainerState
+from pico_gz.cli.containers import _trouble
+from pico_gz.cli.tools.containers.engine import ContainerState
 
 
 @pytest.mark.parametrize(

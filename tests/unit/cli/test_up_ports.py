@@ -2,9 +2,8 @@
 
 import pytest
 
-from pico_gz.cli import up
-from pico_gz.containers.stack import Addresses
-from pico_gz.containers.stack_settings import StackSettings
+from pico_gz.cli import containers
+from pico_gz.cli.tools.containers.stack import Addresses, StackSettings
 from pico_gz.errors import PortClashError
 
 FOUND = Addresses(view="", mavlink_tcp="")
@@ -27,12 +26,12 @@ class Engine:
 @pytest.fixture(autouse=True)
 def free_offsets(monkeypatch):
     offsets = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(up, "free_offset", lambda plan_at: next(offsets))
+    monkeypatch.setattr(containers, "free_offset", lambda plan_at: next(offsets))
 
 
 def test_auto_looks_again_when_a_port_was_taken_meanwhile(capsys):
     engine = Engine(clashes=2)
-    settings, found = up._start_on_ports(StackSettings(), "auto", engine)
+    settings, found = containers._start_on_ports(StackSettings(), "auto", engine)
     assert engine.offsets == [0, 100, 200]
     assert settings.port_offset == 200
     assert found is FOUND
@@ -42,12 +41,12 @@ def test_auto_looks_again_when_a_port_was_taken_meanwhile(capsys):
 def test_auto_gives_up_in_the_end():
     engine = Engine(clashes=99)
     with pytest.raises(PortClashError):
-        up._start_on_ports(StackSettings(), "auto", engine)
+        containers._start_on_ports(StackSettings(), "auto", engine)
     assert len(engine.offsets) == 4
 
 
 def test_a_chosen_offset_is_not_changed():
     engine = Engine(clashes=1)
     with pytest.raises(PortClashError):
-        up._start_on_ports(StackSettings(), "300", engine)
+        containers._start_on_ports(StackSettings(), "300", engine)
     assert engine.offsets == [300]

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from pico_gz.cli.app import run_command
-from pico_gz.lint import sdformat
+from pico_gz.gazebo.lint import sdformat
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from pico_gz.autopilot.api import (
+from pico_gz.core.ground_control import (
     MissionItem,
     MissionResult,
     MissionType,

@@ -8,11 +8,11 @@ from fake_vehicle import FakeVehicle
 from pymavlink.dialects.v20 import all as mav
 
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.counters import MavlinkCounters
 from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.peers import Peer
-from pico_gz.mavlink.schedule import Schedule
-from pico_gz.mavlink.shared import FleetShared
+from pico_gz.mavlink.framing import MavlinkCounters
+from pico_gz.mavlink.links import Peer
+from pico_gz.mavlink.service import FleetShared
+from pico_gz.mavlink.streams import Schedule
 
 
 class ListPeer(Peer):

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "autopilot"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "vehicle"))
 
 from rover_world import World, waypoints
 

@@ -4,7 +4,7 @@ import pytest
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
 
-from pico_gz.autopilot.api import Mode, Result
+from pico_gz.core.ground_control import Mode, Result
 from pico_gz.errors import ConfigError
 
 LAT, LON = 356_812_360, 1_397_671_250

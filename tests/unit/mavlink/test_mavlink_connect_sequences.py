@@ -6,7 +6,7 @@ from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
 from real_vehicle import RealVehicle, waypoints
 
-from pico_gz.autopilot.api import MissionType
+from pico_gz.core.ground_control import MissionType
 
 QGC_COMPONENT = 190
 

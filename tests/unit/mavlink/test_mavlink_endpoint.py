@@ -3,7 +3,7 @@ from fake_vehicle import FakeVehicle
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
 
-from pico_gz.autopilot.api import StatusText
+from pico_gz.core.ground_control import StatusText
 from pico_gz.mavlink.codec import frame, pack
 from pico_gz.mavlink.signing import Signer
 

@@ -4,16 +4,16 @@ import math
 
 import pytest
 
+from pico_gz.core.ports import Link
 from pico_gz.errors import PortClashError
-from pico_gz.mavlink import ftp
-from pico_gz.mavlink.clamp import i16, i32, integer_in, u16, whole
-from pico_gz.mavlink.failures import failure_words
+from pico_gz.mavlink import params
+from pico_gz.mavlink.codec import i16, i32, integer_in, u16, whole
 from pico_gz.mavlink.limits import TokenBucket
-from pico_gz.mavlink.outbox import Outbox
-from pico_gz.mavlink.schedule import Schedule
-from pico_gz.mavlink.sockets import check_plan
-from pico_gz.mavlink.texts import status_messages
-from pico_gz.ports import Link
+from pico_gz.mavlink.links import check_plan
+from pico_gz.mavlink.requests import status_messages
+from pico_gz.mavlink.service import failure_words
+from pico_gz.mavlink.streams import Schedule
+from pico_gz.mavlink.tcp_link import Outbox
 
 
 def test_two_listeners_on_one_port_are_named():
@@ -196,7 +196,7 @@ def ftp_request(opcode, sequence=7, session=2, data=b"@PARAM/param.pck"):
     ("opcode", "error"), [(4, 10), (3, 10), (15, 4), (5, 4), (11, 10), (77, 7)]
 )
 def test_ftp_says_no_with_the_right_reason(opcode, error):
-    answer = ftp.answer_payload(ftp_request(opcode))
+    answer = params.answer_payload(ftp_request(opcode))
     assert int.from_bytes(answer[:2], "little") == 8
     assert (answer[2], answer[3], answer[4], answer[5], answer[12]) == (2, 129, 1, opcode, error)
     assert len(answer) == 251
@@ -204,14 +204,14 @@ def test_ftp_says_no_with_the_right_reason(opcode, error):
 
 @pytest.mark.parametrize("opcode", [1, 2])
 def test_ftp_sessions_end_politely(opcode):
-    answer = ftp.answer_payload(ftp_request(opcode, sequence=65535))
+    answer = params.answer_payload(ftp_request(opcode, sequence=65535))
     assert int.from_bytes(answer[:2], "little") == 0
     assert (answer[3], answer[4]) == (128, 0)
 
 
 @pytest.mark.parametrize("opcode", [0, 128, 129])
 def test_ftp_does_not_answer_answers(opcode):
-    assert ftp.answer_payload(ftp_request(opcode)) is None
+    assert params.answer_payload(ftp_request(opcode)) is None
 
 
 def test_a_full_outbox_keeps_answers_and_never_exceeds_its_limit():

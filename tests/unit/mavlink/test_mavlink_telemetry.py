@@ -3,9 +3,9 @@ import math
 import pytest
 from pymavlink.dialects.v20 import all as mav
 
-from pico_gz.autopilot.api import Mode, Telemetry
-from pico_gz.mavlink import codec, identity
-from pico_gz.mavlink.telemetry import BUILDERS, SimState, Surroundings
+from pico_gz.core.ground_control import Mode, Telemetry
+from pico_gz.mavlink import codec, service
+from pico_gz.mavlink.telemetry import BUILDERS, SimState, TelemetrySource
 
 FULL = Telemetry(
     time_us=12_345_678,
@@ -78,7 +78,7 @@ FULL = Telemetry(
     vibration_mps2=(1.0, 2.0, 3.0),
 )
 SIM_STATE = SimState(0.1, 0.2, 0.3, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 7, 8)
-AROUND = Surroundings(epoch_us=1_767_225_600_000_000, sim_state=lambda: SIM_STATE)
+AROUND = TelemetrySource(epoch_us=1_767_225_600_000_000, sim_state=lambda: SIM_STATE)
 
 # What a receiver must read, in the units of the message definitions.
 EXPECTED = {
@@ -204,7 +204,7 @@ def test_messages_that_have_nothing_to_tell():
     silent = {
         mav.mavlink_map[msg_id].msgname
         for msg_id, build in BUILDERS.items()
-        if build(empty, Surroundings()) is None
+        if build(empty, TelemetrySource()) is None
     }
     assert silent == {
         "POSITION_TARGET_GLOBAL_INT",
@@ -227,19 +227,19 @@ def test_messages_that_have_nothing_to_tell():
 )
 def test_heartbeats(mode, armed, base_mode, status):
     belief = Telemetry(time_us=0, mode=mode, armed=armed, active=armed)
-    beat = identity.heartbeat(identity.Identity(), belief)
+    beat = service.heartbeat(service.Identity(), belief)
     assert (beat.type, beat.autopilot, beat.custom_mode) == (10, 3, int(mode))
     assert (beat.base_mode, beat.system_status) == (base_mode, status)
 
 
 def test_other_identities():
     belief = Telemetry(time_us=0, mode=Mode.HOLD, armed=False, active=False)
-    beat = identity.heartbeat(identity.Identity(autopilot=0, vehicle_type=11), belief)
+    beat = service.heartbeat(service.Identity(autopilot=0, vehicle_type=11), belief)
     assert (beat.type, beat.autopilot) == (11, 0)
 
 
 def test_version_and_capabilities():
-    version = identity.autopilot_version(9)
+    version = service.autopilot_version(9)
     assert version.flight_sw_version == 4 << 24 | 6 << 16 | 0 << 8 | 255
     assert bytes(version.flight_custom_version).isascii()
     assert version.uid == 9
@@ -251,11 +251,11 @@ def test_version_and_capabilities():
 
 
 def test_modes_are_numbered_without_holes():
-    modes = identity.available_modes()
+    modes = service.available_modes()
     assert [m.mode_index for m in modes] == list(range(1, 12))
     assert {m.custom_mode for m in modes} == {int(mode) for mode in Mode}
     assert all(m.number_modes == 11 for m in modes)
 
 
 def test_the_banner_says_rover():
-    assert any("rover" in line.lower() for line in identity.banner())
+    assert any("rover" in line.lower() for line in service.banner())

@@ -6,10 +6,10 @@ from fake_vehicle import FakeVehicle
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
 
-from pico_gz.autopilot.api import StatusText
+from pico_gz.core.ground_control import StatusText
 from pico_gz.mavlink import codec
 from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.fleet import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
 from pico_gz.mavlink.signing import Signer
 from pico_gz.mavlink.tlog import TlogWriter
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pico_gz.messages import DriveKind
-from pico_gz.rover import RoverSpec, rover_spec
-from pico_gz.simulator.groups import standing
-from pico_gz.simulator.lane import Lane
+from pico_gz.core.rover_spec import RoverSpec, rover_spec
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.simulator.fleet_engine import standing
+from pico_gz.simulator.kinematics import POSE_FIELDS
 from pico_gz.simulator.models import ModelTable
 from pico_gz.simulator.ops import ARRAY, SCALAR
-from pico_gz.simulator.pose import POSE_FIELDS
+from pico_gz.simulator.rover_group import RoverGroup
 from pico_gz.simulator.terrain import FlatTerrain
 
 FREE = {"max_turn_rate": 0.0}
@@ -34,24 +34,26 @@ def lone_lane(
     *,
     terrain: Any = None,
     speed_mps: float = 0.0,
-) -> Lane:
+) -> RoverGroup:
     """One vehicle on floats."""
     drive = ModelTable().drive(spec)
     state = standing(drive, *pose, speed_mps)
-    return Lane(SCALAR, spec, drive, terrain or FlatTerrain(), [state])
+    return RoverGroup(SCALAR, spec, drive, terrain or FlatTerrain(), [state])
 
 
 def group_lane(
     spec: RoverSpec, poses: Sequence[tuple[float, float, float]], terrain: Any = None
-) -> Lane:
+) -> RoverGroup:
     """Several vehicles on arrays."""
     drive = ModelTable().drive(spec)
-    return Lane(
+    return RoverGroup(
         ARRAY, spec, drive, terrain or FlatTerrain(), [standing(drive, *pose) for pose in poses]
     )
 
 
-def run(lane: Lane, commands: tuple[float, float], *, steps: int, dt_us: int = 10_000) -> Lane:
+def run(
+    lane: RoverGroup, commands: tuple[float, float], *, steps: int, dt_us: int = 10_000
+) -> RoverGroup:
     """Drive a lone lane with one command."""
     lane.command(0, *commands)
     for _ in range(steps):
@@ -60,22 +62,22 @@ def run(lane: Lane, commands: tuple[float, float], *, steps: int, dt_us: int = 1
     return lane
 
 
-def yaw_rad(lane: Lane) -> float:
+def yaw_rad(lane: RoverGroup) -> float:
     """Heading of a lone lane."""
     return math.atan2(lane.pose.sin_yaw, lane.pose.cos_yaw)
 
 
-def position(lane: Lane) -> tuple[float, float]:
+def position(lane: RoverGroup) -> tuple[float, float]:
     """Where a lone lane is, with what rounding took away."""
     return lane.pose.north_m, lane.pose.east_m
 
 
-def pose_values(lane: Lane) -> dict[str, Any]:
+def pose_values(lane: RoverGroup) -> dict[str, Any]:
     """All pose fields of a lone lane."""
     return {name: getattr(lane.pose, name) for name in POSE_FIELDS}
 
 
-def specific_force(lane: Lane) -> tuple[float, float, float]:
+def specific_force(lane: RoverGroup) -> tuple[float, float, float]:
     """What a perfect accelerometer at the reference point reads, FRD."""
     m, g = lane.motion, 9.80665
     a, b, c = m.accel_n_mps2, m.accel_e_mps2, m.accel_d_mps2 - g

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from pico_gz.frames import LocalFrame, quat_from_euler, rotation_from_quat
-from pico_gz.messages import SensorData
-from pico_gz.simulator.magnetic_field import magnetic_field
-from pico_gz.simulator.motion import MOTION_FIELDS, Motion
+from pico_gz.core.frames import LocalFrame, quat_from_euler, rotation_from_quat
+from pico_gz.core.messages import SensorData
+from pico_gz.simulator.kinematics import MOTION_FIELDS, Motion
 from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.random import uniform
-from pico_gz.simulator.sensors import SensorSetup, SensorSuite
+from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.world import magnetic_field
 
 TOKYO = (35.681236, 139.767125, 40.0)
 FRAME = LocalFrame(*TOKYO)

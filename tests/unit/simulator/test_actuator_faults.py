@@ -6,13 +6,12 @@ import math
 
 import pytest
 
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError
-from pico_gz.messages import Pose
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.actuator_faults import ActuatorFault
-from pico_gz.simulator.engine import FleetEngine
-from pico_gz.simulator.fitting import fit_sensors
-from pico_gz.simulator.sensors.faults import FailureKind
+from pico_gz.simulator.faults import ActuatorFault, FailureKind
+from pico_gz.simulator.fleet_engine import FleetEngine
+from pico_gz.simulator.sensors.setup import fit_sensors
 from pico_gz.simulator.world import World
 
 DT = 10_000

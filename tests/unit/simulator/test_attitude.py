@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from pico_gz.simulator.attitude import Attitude, body_rates, quaternions, surface_attitude
+from pico_gz.simulator.kinematics import Attitude, body_rates, quaternions, surface_attitude
 from pico_gz.simulator.ops import ARRAY, SCALAR
 
 

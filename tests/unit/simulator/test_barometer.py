@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sensor_rig import FIELD, lone_suite, motion_of, run
 
-from pico_gz.frames import LocalFrame
-from pico_gz.messages import BarometerData, NoiseProfile
-from pico_gz.simulator.motion import Motion
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.messages import BarometerData
+from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.simulator.sensors import SensorSetup, SensorSuite, parts
+from pico_gz.simulator.sensors import parts
 from pico_gz.simulator.sensors.parts import BarometerPart
+from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
 
 
 def baro_only(**setup) -> SensorSetup:

@@ -8,10 +8,11 @@ from itertools import pairwise
 import pytest
 from sensor_rig import lone_suite, motion_of, run
 
+from pico_gz.core.messages import BatteryData
 from pico_gz.errors import ConfigError
-from pico_gz.messages import BatteryData
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import BatterySetup, SensorSetup, SensorSuite
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors.setup import BatterySetup, SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
 
 FULL_V = 2 * 4.17
 

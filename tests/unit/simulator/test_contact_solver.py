@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pico_gz.simulator.contact_solver import Body, body_gap_m, resolve, wall_gap_m
+from pico_gz.simulator.contacts import Body, body_gap_m, resolve, wall_gap_m
 from pico_gz.simulator.obstacles import Disc, Wall, outline
 
 

@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from pico_gz.messages import Pose
-from pico_gz.rover import rover_spec
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.contacts import Contact, ContactChecker
-from pico_gz.simulator.engine import FleetEngine
-from pico_gz.simulator.fitting import fit_sensors
+from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.obstacles import Box, Disc, Wall
+from pico_gz.simulator.sensors.setup import fit_sensors
 from pico_gz.simulator.world import World
 
 RADIUS = 0.15
@@ -149,7 +149,7 @@ def test_the_outcome_does_not_depend_on_when_it_looks(monkeypatch):
         return engine.truth(), engine.drain_contacts()
 
     lazy = trace()
-    monkeypatch.setattr("pico_gz.simulator.engine.ContactChecker", Suspicious)
+    monkeypatch.setattr("pico_gz.simulator.fleet_engine.ContactChecker", Suspicious)
     assert trace() == lazy
 
 

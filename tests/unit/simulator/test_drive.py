@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pico_gz.messages import DriveKind
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.drive.shaping import Shaping
-from pico_gz.simulator.drive.speed import SpeedLaw
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.simulator.drive_model import Shaping, SpeedLaw
 from pico_gz.simulator.ops import SCALAR
 from tests.unit.simulator.lane_rig import ackermann, ideal, lone_lane, position, run, yaw_rad
 

@@ -7,9 +7,9 @@ import math
 import pytest
 from sensor_rig import lone_suite, motion_of, run
 
-from pico_gz.messages import NoiseProfile
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import SensorSetup
+from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors.setup import SensorSetup
 
 
 def encoder_only(**setup) -> SensorSetup:

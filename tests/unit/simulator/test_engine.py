@@ -8,16 +8,14 @@ import random
 import msgspec
 import pytest
 
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError
-from pico_gz.messages import Pose
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.engine import FleetEngine
-from pico_gz.simulator.fitting import fit_sensors
-from pico_gz.simulator.groups import ARRAY_FROM
+from pico_gz.simulator.fleet_engine import ARRAY_FROM, FleetEngine
 from pico_gz.simulator.obstacles import Disc
+from pico_gz.simulator.sensors.setup import fit_sensors
 from pico_gz.simulator.terrain import RampTerrain
-from pico_gz.simulator.wind import WindConfig
-from pico_gz.simulator.world import World
+from pico_gz.simulator.world import WindConfig, World
 
 DT = 10_000
 FREENOVE = rover_spec("pico_trail_freenove", {"rangefinders_deg": (0.0, 90.0)})

@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from sensor_rig import STEP_US, group_suite, lone_suite, run, stacked, wild_motion
 
+from pico_gz.core.messages import SensorData
 from pico_gz.errors import ConfigError, UnknownVehicleError
-from pico_gz.messages import SensorData
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import RangefinderSetup, SensorSetup
-from pico_gz.simulator.sensors.fault_values import UNITS
-from pico_gz.simulator.sensors.faults import FailureKind
+from pico_gz.simulator.faults import UNITS, FailureKind
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup
 
 SETUP = SensorSetup(
     vehicle_id=1, rangefinders=(RangefinderSetup(),), battery_rate_hz=50.0, range_rate_hz=50.0

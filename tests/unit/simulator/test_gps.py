@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from sensor_rig import FRAME, lone_suite, motion_of, run
 
+from pico_gz.core.messages import GpsData, GpsFixType
+from pico_gz.core.portable_math import FLOATS
+from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError
-from pico_gz.exact import FLOATS
-from pico_gz.messages import GpsData, GpsFixType, NoiseProfile
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import SensorSetup, SensorSuite, parts
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors import parts
 from pico_gz.simulator.sensors.parts import GpsPart
+from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
 
 
 def gps_only(**setup) -> SensorSetup:

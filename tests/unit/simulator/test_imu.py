@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sensor_rig import lone_suite, motion_of, run, with_attitude
 
-from pico_gz.messages import ImuData, NoiseProfile
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import SensorSetup, parts
+from pico_gz.core.messages import ImuData
+from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors import parts
 from pico_gz.simulator.sensors.parts import ImuPart
+from pico_gz.simulator.sensors.setup import SensorSetup
 
 G = 9.80665
 QUIET = SensorSetup(vehicle_id=1, noise=NoiseProfile.OFF, gps="", compass="", barometer="")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pico_gz.rover import rover_spec
+from pico_gz.core.rover_spec import rover_spec
 from tests.unit.simulator.lane_rig import (
     ackermann,
     group_lane,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pygeomag import GeoMag
 
 from pico_gz.errors import ConfigError
-from pico_gz.simulator.magnetic_field import magnetic_field
+from pico_gz.simulator.world import magnetic_field
 
 WMM = GeoMag(coefficients_file="wmm/WMM_2025.COF")
 NEW_YEAR = date(2026, 1, 1)

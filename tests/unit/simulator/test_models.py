@@ -6,13 +6,15 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from pico_gz.core.messages import SensorData
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError
-from pico_gz.messages import Pose, SensorData
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.drive import SkidDrive, Travel
-from pico_gz.simulator.engine import FleetEngine
-from pico_gz.simulator.fitting import fit_sensors
+from pico_gz.simulator.drive_model import Travel
+from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
+from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.steering import SkidDrive
 from pico_gz.simulator.world import World
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pico_gz.simulator import random
-from pico_gz.simulator.normal_table import normal_arrays
-from pico_gz.simulator.random import NormalBlock, UniformBlock, stream_key
+from pico_gz.simulator.random import NormalBlock, UniformBlock, normal_arrays, stream_key
 
 N = 1_000_000
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sensor_rig import group_suite, lone_suite, motion_of, run, stacked, with_attitude
 
+from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError
-from pico_gz.messages import NoiseProfile
-from pico_gz.simulator.motion import Motion
-from pico_gz.simulator.sensors import RangefinderSetup, SensorSetup
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup
 
 
 class Disc:

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from pico_gz.messages import BarometerData, BatteryData, CompassData, GpsData, ImuData
-from pico_gz.simulator.sensors.sim_parameters import SAMPLE_PARAMETERS, SampleParameters
+from pico_gz.core.messages import BarometerData, BatteryData, CompassData, GpsData, ImuData
+from pico_gz.simulator.sim_parameters import SAMPLE_PARAMETERS, SampleParameters
 
 IMU = ImuData((0.5, -0.4, -9.8), (0.1, 0.2, 0.3), 25.0)
 COMPASS = CompassData((0.3, -0.05, 0.4))

@@ -19,11 +19,13 @@ from sensor_rig import (
     wild_motion,
 )
 
+from pico_gz.core.messages import SensorData
+from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError, UnknownVehicleError
-from pico_gz.messages import NoiseProfile, SensorData
-from pico_gz.simulator.motion import Motion
+from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import ARRAY, SCALAR
-from pico_gz.simulator.sensors import BatterySetup, RangefinderSetup, SensorSetup, SensorSuite
+from pico_gz.simulator.sensors.setup import BatterySetup, RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensors.suite import SensorSuite
 
 
 class Walls:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError
-from pico_gz.rover import rover_spec
 from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.terrain import HeightmapTerrain, RampTerrain
 from tests.unit.simulator.lane_rig import (

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError
-from pico_gz.rover import rover_spec
-from pico_gz.simulator.wind import Wind, WindConfig
+from pico_gz.simulator.world import Wind, WindConfig
 from tests.unit.simulator.lane_rig import lone_lane
 
 

@@ -5,10 +5,10 @@ import itertools
 import msgspec
 import pytest
 
+from pico_gz.core.messages import SensorCapabilities, SimulatorCapabilities
 from pico_gz.errors import SimulatorError
-from pico_gz.messages import SensorCapabilities, SimulatorCapabilities
 from pico_gz.testing import AdapterCheckError, ScriptedAdapter, check_adapter
-from pico_gz.testing.scripted import standing
+from pico_gz.testing.scripted_adapter import standing
 
 
 def test_a_good_adapter_passes_every_check():
@@ -55,7 +55,7 @@ class Random(ScriptedAdapter):
     counter = itertools.count()
 
     def _step(self, dt_us):
-        from pico_gz.messages import BarometerData, SensorData
+        from pico_gz.core.messages import BarometerData, SensorData
 
         super()._step(dt_us)
         return {

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.codecs.ardupilot_servo import decode_servo
 from pico_gz.testing.autopilot_twin import AutopilotCore, AutopilotTwin
 from pico_gz.testing.plugin_twin import PluginTwin
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.servo import decode_servo
 
 CAPTURES = Path(__file__).parents[2] / "golden" / "captures"
 RECORD = (

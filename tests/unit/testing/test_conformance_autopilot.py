@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pico_gz.codecs.ardupilot_servo import encode_servo
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.testing.autopilot_twin import RESEND_S
-from pico_gz.testing.conformance import CheckResult, Outcome, check_autopilot
-from pico_gz.testing.substring_parser import SubstringParser
-from pico_gz.transports.base import Address
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.testing.autopilot_twin import RESEND_S, SubstringParser
+from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_result import CheckResult, Outcome
+from pico_gz.wire.datagrams import Address
+from pico_gz.wire.memory_network import MemoryNetwork
+from pico_gz.wire.servo import encode_servo
 
 HOST, PORT, CLOCK_PORT = "127.0.0.1", 9002, 1
 STEPS = 40

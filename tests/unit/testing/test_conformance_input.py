@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.testing.conformance_input import resolve
+from pico_gz.testing.conformance_result import resolve
 
 
 def test_an_address_stays_as_it_is():

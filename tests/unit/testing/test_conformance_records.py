@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pico_gz.errors import DecodeError
-from pico_gz.testing.conformance_records import (
+from pico_gz.testing.conformance_result import CheckFailedError, Outcome, SkipCheckError, run_check
+from pico_gz.testing.conformance_simulator import (
     check_compact,
     check_framing,
     check_keys,
@@ -13,7 +14,6 @@ from pico_gz.testing.conformance_records import (
     check_size,
     check_wind_order,
 )
-from pico_gz.testing.conformance_result import CheckFailedError, Outcome, SkipCheckError, run_check
 
 GOOD = (
     b'\n{"timestamp":1.5,"imu":{"gyro":[0,-0.5,1e-05],"accel_body":[0,0,-9.8]},'

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.testing.conformance import CheckResult, Outcome, check_simulator
-from pico_gz.transports.base import Address
-from pico_gz.transports.memory import MemoryNetwork
+from pico_gz.testing.conformance_result import CheckResult, Outcome
+from pico_gz.testing.conformance_simulator import check_simulator
+from pico_gz.wire.datagrams import Address
+from pico_gz.wire.memory_network import MemoryNetwork
 
 HOST, PORT, OTHER_PORT, CLOCK_PORT = "127.0.0.1", 9002, 9003, 1
 STEP_S = 0.01

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from pico_gz.config import load_fleet
-from pico_gz.testing.fleet_toml import fleet_toml
+from pico_gz.run.config import load_fleet
+from pico_gz.testing.harness import fleet_toml
 
 
 def test_keywords_become_tables(tmp_path):

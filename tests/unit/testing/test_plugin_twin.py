@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.codecs.ardupilot_servo import encode_servo
-from pico_gz.codecs.ardupilot_state import StateRecord, decode_state
-from pico_gz.testing.plugin_link import NO_TRAPS, Judgement, PluginLink, StateExtras, TwinTraps
-from pico_gz.testing.plugin_twin import PluginTwin
+from pico_gz.testing.plugin_twin import (
+    NO_TRAPS,
+    Judgement,
+    PluginLink,
+    PluginTwin,
+    StateExtras,
+    TwinTraps,
+)
 from pico_gz.testing.twin_rover import TwinRover, joint_command
-from pico_gz.transports.memory import MemoryNetwork, MemoryTransport
+from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
+from pico_gz.wire.servo import encode_servo
+from pico_gz.wire.state import StateRecord, decode_state
 
 CAPTURE = Path(__file__).parents[2] / "golden" / "captures" / "plugin_exchange.jsonl"
 PORT = 9002

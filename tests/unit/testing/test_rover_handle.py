@@ -2,9 +2,10 @@
 
 import pytest
 
-from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.errors import ConfigError
-from pico_gz.session.options import RunOptions
+from pico_gz.run.config import default_fleet
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.testing import (
     SimulationTimeoutError,
     Sitl,

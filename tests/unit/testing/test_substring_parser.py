@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.codecs.ardupilot_state import (
-    BatteryRecord,
-    ImuRecord,
-    StateRecord,
-    WindvaneRecord,
-    encode_state,
-)
-from pico_gz.testing.substring_parser import SubstringParser
+from pico_gz.testing.autopilot_twin import SubstringParser
+from pico_gz.wire.state import BatteryRecord, ImuRecord, StateRecord, WindvaneRecord, encode_state
 
 CAPTURE = Path(__file__).parents[2] / "golden" / "captures" / "plugin_exchange.jsonl"
 FULL = StateRecord(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import random
 
-from pico_gz.messages import (
+from pico_gz.core.autopilot import Autopilot
+from pico_gz.core.messages import (
     ActuatorCommands,
     CompassData,
-    DriveKind,
     EncoderData,
     GpsData,
     ImuData,
     SensorData,
 )
-from pico_gz.vehicle.autopilot import Autopilot
-from pico_gz.vehicle.platform import SitlPlatform
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 STEP_US = 10_000
 STEP_S = STEP_US / 1e6

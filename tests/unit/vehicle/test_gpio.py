@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.gpio import GpioDirection
-from pico_gz.vehicle.platform import SitlPlatform
+from pico_gz.vehicle.platform.pins import GpioDirection
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
 def test_an_input_sees_what_the_world_drives_and_counts_edges() -> None:

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pico_gz.errors import ConfigError
-from pico_gz.messages import BarometerData, CompassData, ImuData, SensorData
-from pico_gz.vehicle import (
+from pico_gz.core.board_options import (
     AccelConvention,
     CompassUnit,
     PlatformOptions,
     PressureUnit,
     SerialOutput,
-    SitlPlatform,
 )
+from pico_gz.core.messages import BarometerData, CompassData, ImuData, SensorData
+from pico_gz.errors import ConfigError
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 IMU = ImuData((1.0, 2.0, -9.8), (0.1, 0.2, 0.3), 30.0)
 COMPASS = CompassData((0.3, -0.1, 0.35))

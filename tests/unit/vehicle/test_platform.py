@@ -5,21 +5,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from pico_gz.errors import ConfigError, MessageError
-from pico_gz.messages import (
-    PICO_TRAIL_CHANNELS,
+from pico_gz.core.board_options import PlatformOptions, SerialOutput
+from pico_gz.core.messages import (
     BarometerData,
     BatteryData,
     CompassData,
-    DriveKind,
     EncoderData,
     GpsData,
     ImuData,
     RangefinderData,
     SensorData,
 )
-from pico_gz.vehicle import GpioDirection, PlatformOptions, SerialOutput, SitlPlatform
-from pico_gz.vehicle.inbox import IMU_FIFO_SAMPLES
+from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, DriveKind
+from pico_gz.errors import ConfigError, MessageError
+from pico_gz.vehicle.platform.pins import GpioDirection
+from pico_gz.vehicle.platform.platform import SitlPlatform
+from pico_gz.vehicle.platform.sensor_inputs import IMU_FIFO_SAMPLES
 
 GPS = GpsData(lat_deg=35.0, lon_deg=139.0, alt_m=40.0, speed_ms=1.0, course_deg=90.0)
 IMU = ImuData((0.1, 0.2, -9.8), (0.01, 0.02, 0.03))

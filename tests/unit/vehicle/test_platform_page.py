@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.vehicle import Autopilot
-from pico_gz.vehicle.rc.script import parse_script
+from pico_gz.core.autopilot import Autopilot
+from pico_gz.vehicle.rc.feeds import parse_script
 
 PAGE = (Path(__file__).parents[3] / "docs" / "platform.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.keyboard import KeyboardRcSource, split_keys
+from pico_gz.vehicle.rc.devices import KeyboardRcSource, split_keys
 
 NEUTRAL = (1500, 1500)
 

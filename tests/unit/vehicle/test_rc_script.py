@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from pico_gz.core.ports import rc_port
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle import SitlPlatform
-from pico_gz.vehicle.rc import check_rc_spec, open_rc_source, rc_port
-from pico_gz.vehicle.rc.script import ScriptRcSource, parse_script
+from pico_gz.vehicle.platform.platform import SitlPlatform
+from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
+from pico_gz.vehicle.rc.feeds import ScriptRcSource, parse_script
 
 SCRIPT = """
 # time_s  ch1   ch2   ch3

@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from kinematic_rover import STEP_US, KinematicRover, drive
 
+from pico_gz.core.autopilot import Autopilot
+from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError
-from pico_gz.messages import DriveKind
-from pico_gz.vehicle.autopilot import Autopilot
-from pico_gz.vehicle.platform import SitlPlatform
-from pico_gz.vehicle.script_moves import Drive, Pivot, script_moves
-from pico_gz.vehicle.scripted import ScriptedDriver, make_script
+from pico_gz.vehicle.platform.platform import SitlPlatform
+from pico_gz.vehicle.scripted import Drive, Pivot, ScriptedDriver, make_script, script_moves
 
 
 def start(script: str, rover: KinematicRover) -> tuple[ScriptedDriver, SitlPlatform]:

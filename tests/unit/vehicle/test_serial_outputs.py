@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pico_gz.messages import GpsData, GpsFixType, SensorData
-from pico_gz.vehicle import PlatformOptions, SerialOutput, SitlPlatform
-from pico_gz.vehicle.nmea import encode_gga, encode_rmc, sentence
-from pico_gz.vehicle.ubx import encode_nav_pvt, frame
+from pico_gz.core.board_options import PlatformOptions, SerialOutput
+from pico_gz.core.messages import GpsData, GpsFixType, SensorData
+from pico_gz.vehicle.platform.gps_serial import (
+    encode_gga,
+    encode_nav_pvt,
+    encode_rmc,
+    frame,
+    sentence,
+)
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 TOKYO = GpsData(
     lat_deg=35.681236,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform import SitlPlatform
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
 def test_devices_answer_on_their_own_chip_select() -> None:

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform import SitlPlatform
-from pico_gz.vehicle.ring_buffer import RingBuffer
-from pico_gz.vehicle.uart import UART_BUFFER_BYTES
+from pico_gz.vehicle.platform.buses import UART_BUFFER_BYTES, RingBuffer
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 pushes_and_pops = st.lists(
     st.one_of(st.binary(max_size=20), st.integers(min_value=-1, max_value=20)), max_size=40

@@ -1,1 +1,0 @@
-"""The figures the kit promises, measured on the machine at hand (``pico-gz bench``)."""

@@ -1,0 +1,115 @@
+"""Saves a whole run and continues from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pico_gz.bridge.adapter_runner import AdapterPhase
+from pico_gz.bridge.fleet import Fleet, VehicleInstance
+from pico_gz.bridge.fleet_stepper import FleetStepper
+from pico_gz.core.messages import ActuatorCommands, SensorData
+from pico_gz.errors import ConfigError, PicoGzError
+
+FORMAT = "pico_gz snapshot 1"
+
+
+def save(cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet) -> bytes:
+    """Everything that changes while a run goes on, as MessagePack."""
+    return msgspec.msgpack.encode(
+        {
+            "format": FORMAT,
+            "time_us": cycle.time_us,
+            "stats": cycle.stats.save_state(),
+            "adapters": {
+                name: {"offset_us": slot.offset_us, "state": slot.adapter.save_state()}
+                for name, slot in adapters.slots.items()
+            },
+            "vehicles": {str(vehicle.id): _save_vehicle(vehicle) for vehicle in fleet},
+            "records": list(cycle.records.values()),
+            "hooks": {n: hook.save_state() for n, hook in cycle.before_step.stateful().items()},
+        }
+    )
+
+
+def load(
+    data: bytes, cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet
+) -> tuple[int, dict[int, SensorData]]:
+    """Put everything back; returns the fleet's time [us] and its last records.
+
+    Raises:
+        ConfigError: it is no snapshot, one of another fleet, or damaged.
+    """
+    try:
+        saved = msgspec.msgpack.decode(data)
+    except msgspec.DecodeError as exc:
+        raise ConfigError(f"This is no snapshot: {exc}") from exc
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise ConfigError("This is no snapshot of this version.", hint=f"Expected {FORMAT!r}.")
+    try:
+        return _put_back(saved, cycle, adapters, fleet)
+    except PicoGzError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise ConfigError(
+            f"The snapshot is damaged ({type(exc).__name__}: {exc}).",
+            hint="This run is between two states now: start it anew.",
+        ) from exc
+
+
+def _put_back(
+    saved: Mapping[str, Any], cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet
+) -> tuple[int, dict[int, SensorData]]:
+    _require_same("adapters", saved["adapters"], adapters.slots)
+    _require_same("vehicles", saved["vehicles"], {str(i): None for i in fleet.ids()})
+    hooks = cycle.before_step.stateful()
+    _require_same("hooks", saved["hooks"], hooks)
+    for name, slot in adapters.slots.items():
+        slot.offset_us = saved["adapters"][name]["offset_us"]
+        slot.adapter.load_state(saved["adapters"][name]["state"])
+        slot.missed = slot.stalled or not slot.is_at(saved["time_us"])
+    for vehicle in fleet:
+        _load_vehicle(vehicle, saved["vehicles"][str(vehicle.id)])
+    for name, hook in hooks.items():
+        hook.load_state(saved["hooks"][name])
+    cycle.stats.load_state(saved["stats"])
+    records = msgspec.convert(saved["records"], list[SensorData])
+    return saved["time_us"], {record.vehicle_id: record for record in records}
+
+
+def _save_vehicle(vehicle: VehicleInstance) -> dict[str, Any]:
+    return {
+        "adapter": vehicle.adapter,
+        "platform": vehicle.platform.save_state() if vehicle.platform else None,
+        "autopilot": vehicle.autopilot.save_state() if vehicle.autopilot else None,
+        "next_tick_us": vehicle.next_tick_us,
+        "failed": vehicle.failed,
+        "failures": vehicle.failures,
+        "last_command": vehicle.last_command,
+    }
+
+
+def _load_vehicle(vehicle: VehicleInstance, saved: Mapping[str, Any]) -> None:
+    if vehicle.adapter != saved["adapter"]:
+        raise ConfigError(
+            f"Vehicle {vehicle.id} was on adapter {saved['adapter']!r}, not {vehicle.adapter!r}."
+        )
+    if vehicle.platform is not None and saved["platform"] is not None:
+        vehicle.platform.load_state(saved["platform"])
+    if vehicle.autopilot is not None and saved["autopilot"] is not None:
+        vehicle.autopilot.load_state(saved["autopilot"])
+    vehicle.next_tick_us = saved["next_tick_us"]
+    vehicle.failed = saved["failed"]
+    vehicle.failures = saved["failures"]
+    last = saved["last_command"]
+    vehicle.last_command = None if last is None else msgspec.convert(last, ActuatorCommands)
+
+
+def _require_same(what: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> None:
+    if set(saved) != set(present):
+        raise ConfigError(
+            f"The snapshot has the {what} {', '.join(sorted(saved)) or 'none'}; "
+            f"here are {', '.join(sorted(present)) or 'none'}."
+        )

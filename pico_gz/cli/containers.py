@@ -1,0 +1,382 @@
+"""pico-gz up, down, status and logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pico_gz.cli.console import StopOnSignal, print_table
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.fleet_options import AUTO, open_fleet
+from pico_gz.cli.tools.containers.compose_file import problems
+from pico_gz.cli.tools.containers.engine import ContainerState, Engine, LogLine, lines_of, merged
+from pico_gz.cli.tools.containers.stack import (
+    DEFAULT_NAME,
+    PROFILES,
+    Addresses,
+    ServiceStatus,
+    StackSettings,
+    check_name,
+    look,
+    published_ports,
+    start,
+)
+from pico_gz.core.port_owner import free_offset
+from pico_gz.core.ports import GcsMode
+from pico_gz.errors import ConfigError, PicoGzError, PortClashError, did_you_mean
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.overrides import FleetOverrides
+
+_TIMEOUT_S = 180.0
+_AUTO_TRIES = 4
+
+
+def up(
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    lightweight: Annotated[
+        bool, typer.Option("--lightweight", help="Without Gazebo: small and quick.")
+    ] = False,
+    profile: Annotated[
+        list[str] | None, typer.Option(help="More parts: gui, ardupilot; may be repeated.")
+    ] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
+    speed: Annotated[
+        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
+    ] = None,
+    gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
+    record: Annotated[bool, typer.Option("--record", help="Keep a recording.")] = False,
+    runs: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where recordings and files of the run go.")
+    ] = Path("runs"),
+    name: Annotated[str, typer.Option(help="Of the run; several can go on.")] = DEFAULT_NAME,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move the ports on this machine.")
+    ] = "0",
+    build: Annotated[
+        bool | None, typer.Option(help="Make the images anew, or never; default: if missing.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds the services may take to become healthy.")
+    ] = _TIMEOUT_S,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Start a fleet in containers, wait until it is healthy, and say where to connect.
+
+    Needs a Docker engine and Compose. Images that are missing are made first, which takes
+    minutes once. The containers go on until pico-gz down.
+
+    Example:
+      pico-gz up --lightweight
+      pico-gz up fleet.toml --rovers 5
+      pico-gz up --autopilot external --profile ardupilot
+    """
+    fleet = _checked_fleet(fleet_file, rovers, autopilot, gcs, lightweight=lightweight)
+    settings = StackSettings(
+        name=name,
+        lightweight=lightweight,
+        profiles=_profiles(profile or []),
+        fleet_file=fleet_file,
+        rovers=rovers,
+        autopilot=autopilot,
+        seed=seed,
+        speed=speed,
+        gcs=gcs,
+        mavlink_tcp=fleet.port_plan().tcp_port,
+        runs=runs,
+        record=record,
+    )
+    with Engine() as engine, StopOnSignal(_interrupt) as stopped:
+
+        def attempt(settings: StackSettings) -> Addresses:
+            return start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+
+        try:
+            settings, found = _start_on_ports(settings, port_offset, attempt)
+        except KeyboardInterrupt:
+            _tell(f"Stopped. pico-gz down{_named(name)} removes what was started.")
+            return stopped.exit_code
+    if as_json:
+        print_json({"run": name, "services": settings.services, **dataclasses.asdict(found)})
+    else:
+        _print_addresses(settings, fleet, found)
+    return ExitCode.DONE
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _checked_fleet(
+    path: Path | None, rovers: int | None, autopilot: str | None, gcs: str, *, lightweight: bool
+) -> FleetConfig:
+    """Find mistakes in the fleet file here, not in the log of a container."""
+    overrides = FleetOverrides(
+        rovers=rovers,
+        autopilot=autopilot,
+        adapter="lightweight" if lightweight else "gazebo",
+        gcs=gcs,
+    )
+    fleet = open_fleet(path, overrides)
+    problem = next(problems(fleet), "")
+    if problem:
+        raise ConfigError(problem)
+    return fleet
+
+
+def _profiles(wanted: list[str]) -> tuple[str, ...]:
+    for word in wanted:
+        if word not in PROFILES:
+            raise ConfigError(f"There is no profile {word!r}.", hint=did_you_mean(word, PROFILES))
+    return tuple(dict.fromkeys(wanted))
+
+
+def _start_on_ports(
+    settings: StackSettings, text: str, attempt: Callable[[StackSettings], Addresses]
+) -> tuple[StackSettings, Addresses]:
+    """Start on the ports that ``--port-offset`` says.
+
+    Ports that were free when ``auto`` looked may be taken by the time the engine opens them.
+    """
+    for _ in range(_AUTO_TRIES - 1 if text == AUTO else 0):
+        moved = _with_ports(settings, text)
+        try:
+            return moved, attempt(moved)
+        except PortClashError as exc:
+            _tell(f"{exc} Looking for others.")
+    moved = _with_ports(settings, text)
+    return moved, attempt(moved)
+
+
+def _with_ports(settings: StackSettings, text: str) -> StackSettings:
+    def moved(offset: int) -> StackSettings:
+        return dataclasses.replace(settings, port_offset=offset)
+
+    if text == AUTO:
+        return moved(free_offset(lambda offset: published_ports(moved(offset))))
+    try:
+        return moved(int(text))
+    except ValueError:
+        raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Addresses) -> None:
+    rules = fleet.rules
+    last = rules.mavlink_port(fleet.vehicles[-1].id)
+    first = rules.mavlink_port(fleet.vehicles[0].id)
+    shared = settings.gcs == GcsMode.SHARED or first == last
+    print(f"{settings.name}: {', '.join(settings.services)} up and healthy.")
+    if found.view:
+        print(f"Browser view:    {found.view}")
+    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'} by itself")
+    if found.mavlink_tcp:
+        print(f"                 or connects to TCP {found.mavlink_tcp}")
+    if _waits_for_others(settings, fleet):
+        print("Autopilots:      external ones must be in the same network: --profile ardupilot")
+    if settings.record:
+        print(f"Recordings:      {settings.runs.absolute()}")
+    print(f"Then: pico-gz status|logs -f|down{_named(settings.name)}")
+
+
+def _waits_for_others(settings: StackSettings, fleet: FleetConfig) -> bool:
+    """The simulator's wire is not published, so nobody outside can drive."""
+    external = any(plan.config.autopilot == "external" for plan in fleet.vehicles)
+    return external and "ardupilot" not in settings.profiles
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"
+
+
+def down(
+    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    volumes: Annotated[
+        bool, typer.Option("--volumes", help="Also the volume with recordings, if there is one.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Stop and remove everything that carries this run's label, and nothing else.
+
+    Folders with recordings stay. Images stay, too, so that the next start is quick.
+
+    Example:
+      pico-gz down
+      pico-gz down --name second --volumes
+    """
+    with Engine() as engine:
+        removed = engine.remove(check_name(name), volumes=volumes)
+    if as_json:
+        print_json({"run": name, "removed": removed})
+    else:
+        print("\n".join(f"Removed {what}." for what in removed) or f"Nothing of {name} is here.")
+
+
+_HEADER = ("service", "health", "cpu", "memory", "real time", "vehicles", "published")
+
+
+def status(
+    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Show the containers of a run: health, processor, memory, real-time factor, vehicles.
+
+    Ends with code 1 if one is not healthy, or if there is none.
+
+    Example:
+      pico-gz status
+      pico-gz status --name second --json
+    """
+    with Engine() as engine:
+        found = look(check_name(name), engine)
+    if as_json:
+        print_json({"run": name, "services": [_as_dict(service) for service in found]})
+    elif found:
+        print_table(_HEADER, [_row(service) for service in found])
+        for line in filter(None, (_trouble(service.container, name) for service in found)):
+            print(line)
+    else:
+        print(f"Nothing of {name} runs here. Start it: pico-gz up")
+    well = bool(found) and all(service.container.is_well for service in found)
+    return ExitCode.DONE if well else ExitCode.FAILED
+
+
+def _trouble(container: ContainerState, name: str) -> str:
+    """One line about a container that is not well; its last check is old once it has ended."""
+    if container.is_well:
+        return ""
+    if container.state == "running":
+        return f"{container.service}: {container.last_check}" if container.last_check else ""
+    named = "" if name == DEFAULT_NAME else f" --name {name}"
+    return f"{container.service}: pico-gz logs {container.service}{named} tells more."
+
+
+def _row(service: ServiceStatus) -> tuple[str, ...]:
+    container, run = service.container, service.run
+    return (
+        container.service,
+        container.condition,
+        f"{service.usage.cpu_percent:.0f} %",
+        f"{service.usage.memory_bytes / 1e6:.0f} MB",
+        f"{run['rtf']:.2f}x" if run else "",
+        f"{len(run['vehicles'])} {run['state']}" if run else "",
+        " ".join(sorted(container.ports.values())),
+    )
+
+
+def _as_dict(service: ServiceStatus) -> dict[str, Any]:
+    container = service.container
+    return {
+        "service": container.service,
+        "container": container.id[:12],
+        "state": container.state,
+        "health": container.health,
+        "last_check": container.last_check,
+        "cpu_percent": round(service.usage.cpu_percent, 1),
+        "memory_bytes": service.usage.memory_bytes,
+        "ports": {str(inside): place for inside, place in container.ports.items()},
+        "run": service.run,
+    }
+
+
+_COLOURS = (36, 33, 32, 35, 34, 31)
+_QUEUE_LIMIT = 10_000
+
+
+def logs(
+    services: Annotated[list[str] | None, typer.Argument(metavar="[SERVICE]...")] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C.")] = False,
+    tail: Annotated[int | None, typer.Option(help="Only the last lines of each.")] = None,
+    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Show what the containers say, all of them in the order of time.
+
+    Example:
+      pico-gz logs -f
+      pico-gz logs bridge --tail 50
+    """
+    with Engine() as engine:
+        containers = _chosen(engine.containers(check_name(name)), services or [])
+        if not containers:
+            print(f"Nothing of {name} runs here. Start it: pico-gz up", file=sys.stderr)
+            return ExitCode.FAILED
+        if as_json and follow:
+            raise ConfigError("--json prints one object, so it cannot follow.")
+        lines = (
+            _followed(engine, containers, tail)
+            if follow
+            else merged(_stream(engine, state, tail=tail) for state in containers)
+        )
+        if as_json:
+            print_json({"run": name, "lines": [_log_record(line) for line in lines]})
+        else:
+            _print_lines(lines, [state.service for state in containers])
+    return ExitCode.DONE
+
+
+def _chosen(containers: list[ContainerState], services: list[str]) -> list[ContainerState]:
+    known = {state.service for state in containers}
+    for word in services:
+        if containers and word not in known:
+            raise ConfigError(f"There is no service {word!r}.", hint=did_you_mean(word, known))
+    return [state for state in containers if not services or state.service in services]
+
+
+def _stream(
+    engine: Engine, state: ContainerState, *, tail: int | None, follow: bool = False
+) -> Iterator[LogLine]:
+    return lines_of(state.service, engine.log_stream(state.id, follow=follow, tail=tail))
+
+
+def _followed(
+    engine: Engine, containers: list[ContainerState], tail: int | None
+) -> Iterator[LogLine]:
+    """Lines as they come, until every container has ended."""
+    waiting: queue.Queue[LogLine | PicoGzError | None] = queue.Queue(maxsize=_QUEUE_LIMIT)
+
+    def read(state: ContainerState) -> None:
+        try:
+            for line in _stream(engine, state, tail=tail, follow=True):
+                waiting.put(line)
+            waiting.put(None)
+        except PicoGzError as error:  # for whoever reads the lines, not for this thread
+            waiting.put(error)
+
+    for state in containers:
+        threading.Thread(target=read, args=(state,), daemon=True).start()
+    left = len(containers)
+    while left:
+        line = waiting.get()
+        if isinstance(line, PicoGzError):
+            raise line
+        if line is None:
+            left -= 1
+        else:
+            yield line
+
+
+def _print_lines(lines: Iterator[LogLine], services: list[str]) -> None:
+    width = max(map(len, services))
+    colours = {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(services)}
+    coloured = sys.stdout.isatty()
+    for line in lines:
+        label = f"{line.service:{width}} |"
+        if coloured:
+            label = f"\x1b[{colours[line.service]}m{label}\x1b[0m"
+        print(f"{label} {line.text}", flush=True)
+
+
+def _log_record(line: LogLine) -> dict[str, str]:
+    return {"time": line.time, "service": line.service, "text": line.text}

@@ -1,0 +1,1 @@
+"""The figures the kit promises, measured on this machine."""

@@ -1,0 +1,111 @@
+"""Measured figures, their goals, and where the time goes."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A measurement.
+
+    Attributes:
+        name: short and stable, for programs.
+        what: one line, for people.
+        value: the measurement.
+        unit: of ``value`` and ``goal``.
+        goal: what it should reach.
+        higher_is_better: whether ``goal`` is a floor or a ceiling.
+        detail: further numbers of the same measurement.
+    """
+
+    name: str
+    what: str
+    value: float
+    unit: str
+    goal: float
+    higher_is_better: bool = False
+    detail: dict[str, float] = {}
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal is met."""
+        return self.value >= self.goal if self.higher_is_better else self.value <= self.goal
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**msgspec.to_builtins(self), "reached": self.reached}
+
+
+def best_us(work: Callable[[], object], count: int, rounds: int = 5) -> float:
+    """Microseconds of processor time per unit of the fastest round; the others were disturbed.
+
+    Processor time, because what else a machine does shall not count. It still stretches while
+    others use the caches, so compare figures only with the bare loop of the same run.
+
+    Args:
+        work: does ``count`` units.
+        count: how many units one call does.
+        rounds: how often it is called.
+    """
+    fastest_s = float("inf")
+    for _ in range(rounds):
+        started_s = time.process_time()
+        work()
+        fastest_s = min(fastest_s, time.process_time() - started_s)
+    return fastest_s / count * 1e6
+
+
+def bare_loop_us() -> float:
+    """Microseconds of one turn of a bare loop with a few float operations."""
+    turns = 200_000
+
+    def work() -> float:
+        x, v = 0.0, 1.0
+        for _ in range(turns):
+            x += v * 0.01
+            v = v * 0.999 + 0.001
+        return x
+
+    return best_us(work, turns)
+
+
+PREFIX = "share_"
+_PACKAGE = "pico_gz"
+_OTHERS = "others"
+_LEAST_PERCENT = 1.0
+
+
+def shares(work: Callable[[], object]) -> dict[str, float]:
+    """Percent of the time of ``work`` by package, largest first, named ``share_<package>``.
+
+    What C code costs is counted for whoever called it. A profiler makes every call dearer, so
+    these are shares, not times.
+    """
+    profiler = cProfile.Profile()
+    profiler.runcall(work)
+    spent_s: Counter[str] = Counter()
+    for (file, _, _), (_, _, own_s, _, callers) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
+        if (part := _part(file)) != _OTHERS or not callers:
+            spent_s[part] += own_s
+            continue
+        for (caller_file, _, _), (_, _, for_caller_s, _) in callers.items():
+            spent_s[_part(caller_file)] += for_caller_s
+    total_s = sum(spent_s.values()) or 1.0
+    percent = {part: 100.0 * own_s / total_s for part, own_s in spent_s.most_common()}
+    return {f"{PREFIX}{part}": p for part, p in percent.items() if p >= _LEAST_PERCENT}
+
+
+def _part(file: str) -> str:
+    parts = PurePath(file).parts
+    if _PACKAGE not in parts:
+        return _OTHERS
+    place = len(parts) - 1 - parts[::-1].index(_PACKAGE)
+    return parts[place + 1].removesuffix(".py")

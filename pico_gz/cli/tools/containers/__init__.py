@@ -1,0 +1,1 @@
+"""Compose files, the Docker engine, and what runs inside containers."""

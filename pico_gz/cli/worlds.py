@@ -1,0 +1,208 @@
+"""pico-gz world and lint."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.gazebo.lint.document import Finding, Severity
+from pico_gz.gazebo.lint.linter import lint_file
+from pico_gz.gazebo.lint.sdformat import APT_PACKAGE, can_ask
+from pico_gz.gazebo.worlds.folder import FolderState, compare_folder, write_folder
+from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.world_bundle import WORLD_FILE, Recipe, WorldBundle, make_bundle
+from pico_gz.run.world_from_fleet import WorldOptions
+
+
+def world(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.")
+    ],
+    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    layout: Annotated[str | None, typer.Option(help="line, grid, circle or explicit.")] = None,
+    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    port_offset: Annotated[
+        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
+    ] = "0",
+    lidar: Annotated[bool, typer.Option("--lidar", help="A scanner on every rover.")] = False,
+    camera: Annotated[bool, typer.Option("--camera", help="A camera on every rover.")] = False,
+    rangefinders: Annotated[
+        bool, typer.Option("--rangefinders", help="Fit the rangefinders_deg of [rover].")
+    ] = False,
+    allow_gcs_sysid: Annotated[
+        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 if DIR is out of date.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite or remove files edited by hand.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Generate a Gazebo world with the rovers of a fleet, ready for gz sim.
+
+    Lidars, cameras and rangefinders need Gazebo's render engine; all other sensors do not.
+
+    Example:
+      pico-gz world fleet.toml -o out/
+      pico-gz world --rovers 20 --layout grid -o out/
+      pico-gz world fleet.toml -o out/ --check
+    """
+    overrides = FleetOverrides(
+        rovers=rovers, layout=layout, autopilot=autopilot, allow_gcs_sysid=allow_gcs_sysid
+    )
+    fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
+    options = WorldOptions(rangefinders=rangefinders, lidar=lidar, camera=camera)
+    switches = {
+        "--rovers": rovers,
+        "--layout": layout,
+        "--autopilot": autopilot,
+        "--port-offset": fleet.rules.offset,
+        "--lidar": lidar,
+        "--camera": camera,
+        "--rangefinders": rangefinders,
+        "--allow-gcs-sysid": allow_gcs_sysid,
+    }
+    bundle = make_bundle(fleet, options, Recipe.of(fleet, switches))
+    for warning in bundle.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    if check:
+        return _tell_check(output, compare_folder(output, bundle.files), as_json=as_json)
+    before = write_folder(output, bundle.files, force=force)
+    kept = () if force else before.edited_left_over
+    for name in kept:
+        print(f"Warning: kept {output / name}: edited by hand, left over.", file=sys.stderr)
+    _tell_written(output, bundle, before, kept, as_json=as_json)
+    return ExitCode.DONE
+
+
+def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
+    code = ExitCode.DONE if state.is_current else ExitCode.FAILED
+    if as_json:
+        print_json(
+            {
+                "folder": str(output),
+                "current": state.is_current,
+                "missing": state.missing,
+                "different": state.different,
+                "edited": state.edited,
+                "left_over": (*state.left_over, *state.edited_left_over),
+            }
+        )
+    else:
+        lines = state.lines() or ["Up to date."]
+        print("\n".join(lines))
+    return code
+
+
+def _tell_written(
+    output: Path,
+    bundle: WorldBundle,
+    before: FolderState,
+    kept: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    world_file = output / WORLD_FILE
+    rovers = len(bundle.world.rovers)
+    gone = (name for name in before.edited_left_over if name not in kept)
+    removed = (*before.left_over, *gone)
+    written = (*before.missing, *before.different, *before.edited)
+    if as_json:
+        print_json(
+            {
+                "world": str(world_file),
+                "name": bundle.world.name,
+                "rovers": rovers,
+                "written": written,
+                "removed": removed,
+                "kept": kept,
+                "warnings": bundle.warnings,
+                "ports": {
+                    rover.name: rover.plugin.port for rover in bundle.world.rovers if rover.plugin
+                },
+            }
+        )
+        return
+    what = "Wrote" if written or removed else "Nothing to do:"
+    amount = f"{rovers} rover{'' if rovers == 1 else 's'}"
+    print(f"{what} {world_file} with {amount}. Next: gz sim -r {world_file}")
+    print(f"{output / 'README.md'} says how to start and drive it.")
+
+
+def lint(
+    files: Annotated[list[Path], typer.Argument(metavar="WORLD.sdf ...")],
+    container: Annotated[
+        bool, typer.Option("--container", help="The world is to run in a container.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> int:
+    """Find mistakes in SDF worlds and models, above all the traps of the ArduPilot plugin.
+
+    Errors do not work, warnings work by luck; either ends with exit code 1. Models that a world
+    includes are looked for beside it and in GZ_SIM_RESOURCE_PATH, never in the network. Where
+    sdformat14 is installed, Gazebo's own reader is asked too.
+
+    Example:
+      pico-gz lint world.sdf
+      pico-gz lint models/*/model.sdf --json
+    """
+    findings = {path: lint_file(path, in_container=container) for path in files}
+    counts = Counter(finding.severity for found in findings.values() for finding in found)
+    if as_json:
+        print_json(_as_dict(findings, counts))
+    else:
+        _print_findings(findings, counts)
+    bad = counts[Severity.ERROR] + counts[Severity.WARNING]
+    return ExitCode.FAILED if bad else ExitCode.DONE
+
+
+def _print_findings(findings: dict[Path, list[Finding]], counts: Counter[Severity]) -> None:
+    for path, found in findings.items():
+        for finding in found:
+            place = f"{path}:{finding.line}"
+            print(f"{place}: {finding.severity.value} [{finding.rule}] {finding.message}")
+            print(f"    Why: {finding.why}")
+            print(f"    Fix: {finding.fix}")
+    words = [_count(counts[severity], severity.value) for severity in Severity]
+    print(f"{_count(len(findings), 'file')}: {', '.join(words)}.")
+    if not can_ask():
+        print(
+            f"Not asked: sdformat14 (package {APT_PACKAGE}). What Gazebo refuses or does not know"
+            " in files of others was not looked for."
+        )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _as_dict(findings: dict[Path, list[Finding]], counts: Counter[Severity]) -> dict[str, object]:
+    return {
+        "files": [str(path) for path in findings],
+        "sdformat": can_ask(),
+        "errors": counts[Severity.ERROR],
+        "warnings": counts[Severity.WARNING],
+        "notes": counts[Severity.NOTE],
+        "findings": [
+            {
+                "file": str(path),
+                "line": finding.line,
+                "severity": finding.severity.value,
+                "rule": finding.rule,
+                "message": finding.message,
+                "why": finding.why,
+                "fix": finding.fix,
+            }
+            for path, found in findings.items()
+            for finding in found
+        ],
+    }

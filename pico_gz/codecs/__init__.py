@@ -1,1 +1,0 @@
-"""Bytes to values and back; no sockets, clocks or logging in here."""

@@ -1,1 +1,0 @@
-"""The same commands on two simulators, and how far apart the rovers end up."""

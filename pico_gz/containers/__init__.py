@@ -1,1 +1,0 @@
-"""Containers: what runs inside them, the files that describe them, and the stack from outside."""

@@ -1,0 +1,1 @@
+"""What every room uses: messages, units, frames, the rover description, ports."""

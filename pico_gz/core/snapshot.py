@@ -1,0 +1,103 @@
+"""Saves and restores objects as plain values.
+
+A class lists the attributes that change while it runs in ``_state_fields``. Snapshots hold
+plain values only (numbers, text, bytes, lists, dicts): loading one runs no foreign code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+
+from pico_gz.errors import ConfigError
+
+_ARRAY_KEY = "__array__"
+
+
+@runtime_checkable
+class HasState(Protocol):
+    """Something that can be saved and go on from there."""
+
+    def save_state(self) -> dict[str, Any]:
+        """Everything needed to go on from here, as plain values."""
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave."""
+
+
+class Snapshot:
+    """Mixin: ``save_state`` and ``load_state`` by a list of attribute names."""
+
+    __slots__ = ()
+
+    _state_fields: ClassVar[tuple[str, ...]] = ()
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the listed attributes as plain values."""
+        return {name: to_plain(getattr(self, name)) for name in self._state_fields}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Set the listed attributes from what ``save_state`` gave."""
+        missing = [name for name in self._state_fields if name not in state]
+        if missing:
+            raise ConfigError(f"Snapshot of {type(self).__name__} lacks {', '.join(missing)}.")
+        for name in self._state_fields:
+            current = getattr(self, name)
+            if isinstance(current, Snapshot):
+                current.load_state(state[name])
+            else:
+                setattr(self, name, from_plain(state[name], current))
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a value into what MessagePack can hold without loss."""
+    if isinstance(value, Snapshot):
+        return value.save_state()
+    if isinstance(value, np.ndarray):
+        return {_ARRAY_KEY: [value.dtype.str, list(value.shape), value.tobytes()]}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value, builtin_types=(bytes,))
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, deque)):
+        return [to_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return value
+    raise ConfigError(f"A snapshot cannot hold a {type(value).__name__}.")
+
+
+def from_plain(saved: Any, like: Any) -> Any:
+    """Turn a plain value back into the kind of value that ``like`` is."""
+    if isinstance(saved, Mapping) and _ARRAY_KEY in saved:
+        dtype, shape, data = saved[_ARRAY_KEY]
+        return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape).copy()
+    if isinstance(like, Enum):
+        return type(like)(saved)
+    if isinstance(like, msgspec.Struct) and saved is not None:
+        return msgspec.convert(saved, type(like))
+    if isinstance(like, deque):
+        return deque((_revive_plain(item) for item in saved), maxlen=like.maxlen)
+    if isinstance(like, tuple):
+        return tuple(_revive_plain(item) for item in saved)
+    return _revive_plain(saved)
+
+
+def _revive_plain(saved: Any) -> Any:
+    if isinstance(saved, Mapping):
+        return (
+            from_plain(saved, None)
+            if _ARRAY_KEY in saved
+            else {k: _revive_plain(v) for k, v in saved.items()}
+        )
+    if isinstance(saved, list):
+        return [_revive_plain(item) for item in saved]
+    return saved

@@ -1,5 +1,0 @@
-"""The browser view of a run: a snapshot of the fleet over HTTP and WebSocket, and static files.
-
-Everything here runs on the server's own thread, except ``sampler``, which the simulation thread
-calls: it keeps references and asks a few autopilots at a time.
-"""

@@ -1,0 +1,1 @@
+"""Gazebo: its adapter, its process, its worlds and its lint."""

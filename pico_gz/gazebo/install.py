@@ -1,0 +1,132 @@
+"""Finds Gazebo, the ArduPilot plugin and the Python bindings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+PLUGIN_LIBRARY = "libArduPilotPlugin.so"
+PLUGIN_PATH_VARIABLES = ("PICO_GZ_PLUGIN_PATH", "GZ_SIM_SYSTEM_PLUGIN_PATH")
+# Where the plugin's own instructions and the kit's image put it.
+_USUAL_PLUGIN_FOLDERS = (
+    "~/gz_ws/install/ardupilot_gazebo/lib/ardupilot_gazebo",
+    "~/gz_ws/src/ardupilot_gazebo/build",
+    "~/ardupilot_gazebo/build",
+    "/usr/local/lib/ardupilot_gazebo",
+    "/opt/ardupilot_gazebo/lib",
+)
+
+
+class GazeboInstall(msgspec.Struct, frozen=True):
+    """What was found; ``None`` means it was not.
+
+    Attributes:
+        program: ``gz``.
+        plugin: the library.
+        wrong_path: what ``PICO_GZ_PLUGIN_PATH`` says, when the plugin is not there.
+    """
+
+    program: Path | None
+    plugin: Path | None
+    wrong_path: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why Gazebo cannot be used, as half a sentence; empty when it can."""
+        if self.program is None:
+            return "there is no gz program on the PATH"
+        if self.wrong_path:
+            return f"{PLUGIN_PATH_VARIABLES[0]} is {self.wrong_path}: no {PLUGIN_LIBRARY} there"
+        if self.plugin is None:
+            return f"{PLUGIN_LIBRARY} was found nowhere (set {PLUGIN_PATH_VARIABLES[0]})"
+        return ""
+
+
+def find_gazebo(environ: Mapping[str, str] | None = None) -> GazeboInstall:
+    """Look for the program on the PATH and for the plugin where it usually is.
+
+    Who sets ``PICO_GZ_PLUGIN_PATH`` means that plugin and no other.
+    """
+    environment = os.environ if environ is None else environ
+    found = shutil.which("gz", path=environment.get("PATH"))
+    program = Path(found) if found else None
+    wanted, *others = (environment.get(variable, "") for variable in PLUGIN_PATH_VARIABLES)
+    if wanted.strip(os.pathsep):
+        plugin = _first_plugin(wanted.split(os.pathsep))
+        return GazeboInstall(program, plugin, "" if plugin else wanted)
+    folders = [folder for path in others for folder in path.split(os.pathsep)]
+    return GazeboInstall(program, _first_plugin([*folders, *_USUAL_PLUGIN_FOLDERS]))
+
+
+def is_gazebo_program(name: str) -> bool:
+    """Whether a process of this name may be a Gazebo; ``gz sim`` is a Ruby program."""
+    return name.startswith(("ruby", "gz"))
+
+
+def knows_time_sync(plugin: Path) -> bool:
+    """Whether a plugin is of the newer kind, which ignores PWM 0 instead of reversing.
+
+    The newer kind tells ``no_time_sync`` in its records, so the word is in the library.
+    """
+    try:
+        return b"no_time_sync" in plugin.read_bytes()
+    except OSError:
+        return False
+
+
+def _first_plugin(folders: Iterable[str]) -> Path | None:
+    for folder in filter(None, folders):
+        library = Path(folder).expanduser() / PLUGIN_LIBRARY
+        if library.is_file():
+            return library
+    return None
+
+
+MODULE = "gz.transport13"
+APT_PACKAGE = "python3-gz-transport13"
+SDF_MODULE = "sdformat14"
+_SYSTEM_PATH = "/usr/bin:/usr/local/bin"
+_TIMEOUT_S = 3.0
+
+
+def find_bindings(module: str = MODULE) -> str:
+    """An interpreter that has them: our own, else the system's; empty when none has.
+
+    They come as system packages for the system's Python, while the kit is often in a virtual
+    environment that cannot see those. All use of them is in processes apart, so any Python
+    will do.
+    """
+    if _have_them(module):
+        return sys.executable
+    system = shutil.which("python3", path=_SYSTEM_PATH)
+    return system if system and _has_them(system, module) else ""
+
+
+def _have_them(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+@cache
+def _has_them(python: str, module: str) -> bool:
+    try:
+        done = subprocess.run(
+            [python, "-c", f"import {module}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

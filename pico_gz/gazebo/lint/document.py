@@ -1,0 +1,401 @@
+"""Findings and traps; SDF as a tree with line numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from xml.parsers import expat
+
+from pico_gz.core.vehicle_config import NAME_PATTERN
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    ERROR = "error"  # it does not work, or something else happens than is written
+    WARNING = "warning"  # it works by luck, or not as well as it could
+    NOTE = "note"  # good to know
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding.
+
+    Attributes:
+        line: in the file, from 1.
+        severity: how bad it is.
+        rule: short name of the rule, to look it up.
+        message: what is there.
+        why: what follows from it.
+        fix: what to write instead.
+    """
+
+    line: int
+    severity: Severity
+    rule: str
+    message: str
+    why: str
+    fix: str
+
+
+MAX_BYTES = 8_000_000
+MAX_DEPTH = 64
+# How a comment starts and ends.
+COMMENT = re.compile("<!--"), "-->"
+
+
+class SdfError(ValueError):
+    """A text that is not read any further, and the line where that became clear."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+class Node:
+    """An element."""
+
+    __slots__ = ("attributes", "children", "line", "parent", "tag", "text")
+
+    def __init__(self, tag: str, attributes: dict[str, str], line: int, parent: Node | None):
+        self.tag = tag
+        self.attributes = attributes
+        self.line = line
+        self.parent = parent
+        self.children: list[Node] = []
+        self.text = ""
+
+    @property
+    def name(self) -> str:
+        """Its ``name`` attribute."""
+        return self.attributes.get("name", "")
+
+    def child(self, tag: str) -> Node | None:
+        """The first child of a kind."""
+        return next((node for node in self.children if node.tag == tag), None)
+
+    def all(self, tag: str) -> Iterator[Node]:
+        """The children of a kind."""
+        return (node for node in self.children if node.tag == tag)
+
+    def value(self, tag: str, default: str = "") -> str:
+        """The text of the first child of a kind."""
+        node = self.child(tag)
+        return default if node is None else node.text.strip()
+
+    def number(self, tag: str, default: float) -> float:
+        """The same as a number; ``default`` also when it is none."""
+        try:
+            return float(self.value(tag) or default)
+        except ValueError:
+            return default
+
+    def inside(self, tag: str) -> Node | None:
+        """The nearest element of a kind around this one."""
+        node = self.parent
+        while node is not None and node.tag != tag:
+            node = node.parent
+        return node
+
+    def walk(self) -> Iterator[Node]:
+        """This element and everything below it, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+def parse_sdf(text: str) -> Node:
+    """Read a text.
+
+    Raises:
+        SdfError: it is no XML, has a document type or entities, or is too large or too deep.
+    """
+    if len(text) > MAX_BYTES:
+        raise SdfError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", 1)
+    # Gazebo's own parser takes dashes in comments and anything before the first element; expat
+    # takes neither. Only the lines are kept of both.
+    plain = blank_out(text, *COMMENT)
+    start = max(plain.find("<"), 0)
+    return _Reader(plain.count("\n", 0, start)).read(plain[start:])
+
+
+def blank_out(text: str, start: re.Pattern[str], end: str) -> str:
+    """Remove all parts from ``start`` to ``end`` but their line breaks, in one pass."""
+    kept: list[str] = []
+    place = 0
+    while opened := start.search(text, place):
+        closed = text.find(end, opened.end())
+        if closed < 0:
+            break
+        closed += len(end)
+        kept += [text[place : opened.start()], "\n" * text.count("\n", opened.start(), closed)]
+        place = closed
+    return "".join([*kept, text[place:]])
+
+
+class _Reader:
+    """Builds the tree; refuses what could make a parser work for ever."""
+
+    def __init__(self, skipped_lines: int) -> None:
+        self._skipped = skipped_lines
+        self._root: Node | None = None
+        self._open: list[Node] = []
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._data
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        parser.EntityDeclHandler = self._refuse_doctype
+        self._parser = parser
+
+    def read(self, text: str) -> Node:
+        try:
+            self._parser.Parse(text, True)
+        except expat.ExpatError as error:
+            raise SdfError(
+                f"no well-formed XML: {expat.ErrorString(error.code)}", error.lineno + self._skipped
+            ) from error
+        except ValueError as error:  # text that is no Unicode
+            if isinstance(error, SdfError):
+                raise
+            raise SdfError(f"no text: {error}", 1) from error
+        if self._root is None:
+            raise SdfError("the file is empty", 1)
+        return self._root
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise SdfError(f"more than {MAX_DEPTH} elements inside each other", self._line)
+        parent = self._open[-1] if self._open else None
+        node = Node(tag, attributes, self._line, parent)
+        if parent is None:
+            self._root = node
+        else:
+            parent.children.append(node)
+        self._open.append(node)
+
+    def _end(self, _tag: str) -> None:
+        self._open.pop()
+
+    def _data(self, text: str) -> None:
+        self._open[-1].text += text
+
+    def _refuse_doctype(self, *_: object) -> None:
+        raise SdfError("a document type or entity, which SDF does not have", self._line)
+
+    @property
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber + self._skipped
+
+
+Matrix = tuple[tuple[float, float, float], ...]
+Angles = tuple[float, float, float]
+
+ROLLED: Angles = (math.pi, 0.0, 0.0)
+
+
+def pose_angles(node: Node | None) -> Angles | None:
+    """Roll, pitch and yaw of a pose [rad]; None: not given, or not to be understood."""
+    if node is None:
+        return None
+    words = node.text.split()
+    if len(words) != 6:
+        return None
+    try:
+        roll, pitch, yaw = (float(word) for word in words[3:])
+    except ValueError:
+        return None
+    if _in_degrees(node):
+        return math.radians(roll), math.radians(pitch), math.radians(yaw)
+    return roll, pitch, yaw
+
+
+def looks_like_degrees(node: Node | None) -> bool:
+    """Whether a pose has angles beyond a full turn in radians: 180 was hardly meant so."""
+    angles = pose_angles(node)
+    if node is None or angles is None or _in_degrees(node):
+        return False
+    return any(abs(angle) > 2.0 * math.pi for angle in angles)
+
+
+def angle_between(first: Angles, second: Angles) -> float:
+    """The angle of the turn that leads from one attitude to the other [rad]."""
+    a, b = _matrix(first), _matrix(second)
+    trace = sum(a[i][j] * b[i][j] for i in range(3) for j in range(3))
+    return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
+
+
+def _in_degrees(node: Node) -> bool:
+    return node.attributes.get("degrees", "").lower() in ("true", "1")
+
+
+def _matrix(angles: Angles) -> Matrix:
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(angle), math.sin(angle)) for angle in angles)
+    return (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+
+
+RESOURCE_VARIABLES = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH")
+_MAX_NESTING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An element, and the line to tell: that of the include for what lies in another file.
+
+    Attributes:
+        node: the element.
+        line: in the file under lint.
+        own: whether it stands in that file itself.
+    """
+
+    node: Node
+    line: int
+    own: bool = True
+
+
+@dataclass(slots=True)
+class Scene:
+    """A file and what it includes.
+
+    Attributes:
+        root: of the file.
+        included: the root of each included model by include; those not found are absent.
+        in_container: the world will run in a container.
+    """
+
+    root: Node
+    included: dict[Node, Node] = field(default_factory=dict)
+    in_container: bool = False
+    # Every element asked about once: its descendants by kind.
+    _indexes: dict[Node, dict[str, list[Seen]]] = field(default_factory=dict)
+
+    def find(self, tag: str, below: Node | None = None) -> Iterator[Seen]:
+        """All elements of a kind, also those of included models, in the order of the file.
+
+        Args:
+            tag: the kind.
+            below: where to look; default: in the whole file.
+        """
+        start = self.root if below is None else below
+        index = self._indexes.get(start)
+        if index is None:
+            index = self._indexes[start] = {}
+            for seen in self._walk(start):
+                index.setdefault(seen.node.tag, []).append(seen)
+        return iter(index.get(tag, ()))
+
+    def own(self, tag: str) -> Iterator[Node]:
+        """The elements of a kind that stand in the file itself."""
+        return (seen.node for seen in self.find(tag) if seen.own)
+
+    def is_complete(self, below: Node | None = None) -> bool:
+        """Whether every included model was found."""
+        includes = self.find("include", below)
+        return all(seen.node in self.included for seen in includes)
+
+    def worlds(self) -> list[Node]:
+        """The worlds of the file."""
+        return list(self.root.all("world"))
+
+    def _walk(self, start: Node) -> Iterator[Seen]:
+        waiting: list[tuple[Node, int]] = [(start, 0)]
+        while waiting:
+            node, told = waiting.pop()
+            yield Seen(node, told or node.line, told == 0)
+            model = self.included.get(node)
+            if model is not None:
+                waiting.append((model, told or node.line))
+            waiting.extend((child, told) for child in reversed(node.children))
+
+
+def open_scene(
+    text: str,
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    in_container: bool = False,
+) -> Scene:
+    """Read a file and the models it includes that lie on this machine.
+
+    Raises:
+        SdfError: the file itself cannot be read; included ones are then simply not there.
+    """
+    scene = Scene(parse_sdf(text), in_container=in_container)
+    folders = _search_path(path, os.environ if environ is None else environ)
+    _resolve(scene, scene.root, folders, _MAX_NESTING)
+    return scene
+
+
+def _resolve(scene: Scene, root: Node, folders: Sequence[Path], depth: int) -> None:
+    if depth == 0:
+        return
+    for node in root.walk():
+        if node.tag != "include" or node in scene.included:
+            continue
+        model = _load(node.value("uri"), folders)
+        if model is not None:
+            scene.included[node] = model
+            _resolve(scene, model, folders, depth - 1)
+
+
+def _search_path(path: Path | None, environ: Mapping[str, str]) -> list[Path]:
+    """Where models are looked for: round the file, then as Gazebo does."""
+    folders: list[Path] = []
+    if path is not None:
+        here = path.resolve().parent
+        folders = [here, here / "models", here.parent, here.parent / "models"]
+    for variable in RESOURCE_VARIABLES:
+        folders += [Path(folder) for folder in environ.get(variable, "").split(":") if folder]
+    return folders
+
+
+def _load(uri: str, folders: Sequence[Path]) -> Node | None:
+    """The ``<model>`` of an include, if it is here; never anything from the network."""
+    name = uri.removeprefix("model://").removeprefix("file://").strip("/")
+    if "://" in name or not NAME_PATTERN.fullmatch(name):
+        return None
+    for folder in folders:
+        file = folder / name / "model.sdf"
+        try:
+            root = parse_sdf(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, SdfError):
+            continue
+        return root.child("model") or root
+    return None
+
+
+Rule = Callable[[Scene], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trap:
+    """The fixed part of a finding."""
+
+    name: str
+    severity: Severity
+    why: str
+    fix: str
+
+    def at(self, line: int, message: str, *, severity: Severity | None = None) -> Finding:
+        """The trap, sprung at a line; ``severity`` when it is milder there."""
+        return Finding(
+            line=line,
+            severity=severity or self.severity,
+            rule=self.name,
+            message=message,
+            why=self.why,
+            fix=self.fix,
+        )

@@ -1,0 +1,223 @@
+"""Rules about controls: what a pulse width does to a joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pico_gz.gazebo.lint.document import Finding, Node, Rule, Scene, Severity, Trap
+from pico_gz.gazebo.lint.rules_plugin import (
+    ControlFacts,
+    controls_of,
+    is_true,
+    is_wheel,
+    joint_named,
+    model_of,
+    own_plugins,
+)
+
+DRIVES_AT_NEUTRAL = Trap(
+    name="drives-at-neutral",
+    severity=Severity.ERROR,
+    why="A vehicle that nobody commands gets 1500 us and drives off.",
+    fix="<offset>-0.5</offset> with servo_min 1000 and servo_max 2000, multiplier twice the top"
+    " speed.",
+)
+NEVER_MOVES = Trap(
+    name="never-moves",
+    severity=Severity.ERROR,
+    why="The command is zero whatever the pulse width.",
+    fix="Set <multiplier> to twice the top speed, and servo_max above servo_min.",
+)
+NO_REVERSE = Trap(
+    name="no-reverse",
+    severity=Severity.ERROR,
+    why="The torque is clamped to one sign: it can neither brake nor reverse.",
+    fix="cmd_min = -cmd_max, or cmd_max below cmd_min for no limit at all.",
+)
+JOINT_NOT_FOUND = Trap(
+    name="joint-not-found",
+    severity=Severity.ERROR,
+    why="The plugin stops reading at the first unknown joint, without ending: this control and"
+    " all after it are dead.",
+    fix="Write the name of a joint of this model into <jointName>.",
+)
+UNSUPPORTED = Trap(
+    name="unsupported-control",
+    severity=Severity.ERROR,
+    why="Without useForce only VELOCITY works: POSITION warns in every step and does nothing,"
+    " EFFORT crashes Gazebo.",
+    fix="<useForce>1</useForce> with PID gains, or <type>VELOCITY</type>.",
+)
+NO_JOINT_STATE = Trap(
+    name="no-joint-state",
+    severity=Severity.WARNING,
+    why="A POSITION control reads the joint's angle, which only exists if some system asks for it.",
+    fix="Add gz-sim-joint-state-publisher-system with this <joint_name> to the model.",
+)
+TOO_FEW_CHANNELS = Trap(
+    name="too-few-channels",
+    severity=Severity.ERROR,
+    why="A servo packet has 16 channels (0..15) unless have_32_channels is set.",
+    fix="Use a channel below 16, or <have_32_channels>1</have_32_channels> and SERVO_32_ENABLE.",
+)
+OTHER_DRIVER = Trap(
+    name="other-driver",
+    severity=Severity.ERROR,
+    why="Two systems write the same joint in every step; which one wins depends on their order.",
+    fix="Remove the other system; the ArduPilot plugin drives the joints itself.",
+)
+UNUSED_SETTING = Trap(
+    name="unused-setting",
+    severity=Severity.NOTE,
+    why="The plugin reads it into something it never uses, or not at all.",
+    fix="Remove it.",
+)
+
+_STILL = 0.01  # of the full command
+_UNUSED = ("frequencyCutoff", "samplingRate", "controlVelocitySlowdownSim", "cmd_offset")
+_SHORT_PACKET = 16
+# System -> the elements that name its joints.
+_DRIVERS = {
+    "DiffDrive": ("left_joint", "right_joint"),
+    "AckermannSteering": (
+        "left_joint", "right_joint", "left_steering_joint", "right_steering_joint",
+    ),
+    "MecanumDrive": (
+        "front_left_joint", "front_right_joint", "back_left_joint", "back_right_joint",
+    ),
+    "JointController": ("joint_name",),
+    "JointPositionController": ("joint_name",),
+}  # fmt: skip
+
+
+def check_neutral(scene: Scene) -> Iterator[Finding]:
+    """1500 us must be zero for what turns both ways, and for every wheel."""
+    for plugin, control in _driving(scene):
+        command = control.neutral_command
+        if abs(command) <= _STILL * abs(control.multiplier):
+            continue
+        message = f"At 1500 us {control.joint!r} is commanded {command:g}, not 0."
+        if is_wheel(scene, plugin, control):
+            yield DRIVES_AT_NEUTRAL.at(control.node.line, message)
+        elif control.goes_both_ways:
+            # A propeller that may turn backwards can have its zero elsewhere on purpose.
+            yield DRIVES_AT_NEUTRAL.at(control.node.line, message, severity=Severity.WARNING)
+
+
+def check_moves(scene: Scene) -> Iterator[Finding]:
+    """A command that is always the same."""
+    for _, control in _driving(scene):
+        low, high = (
+            control.node.number("servo_min", 1000.0),
+            control.node.number("servo_max", 2000.0),
+        )
+        if control.multiplier == 0.0 or high <= low:
+            yield NEVER_MOVES.at(control.node.line, f"{control.joint!r} can never move.")
+
+
+def check_reverse(scene: Scene) -> Iterator[Finding]:
+    """Torque limits of one sign on something that turns both ways."""
+    for _, control in _driving(scene):
+        limits = control.torque_limits
+        if not control.use_force or not control.goes_both_ways or limits is None:
+            continue
+        low, high = limits
+        if low >= 0.0 or high <= 0.0:
+            message = f"The torque of {control.joint!r} is limited to {low:g}..{high:g}."
+            yield NO_REVERSE.at(control.node.line, message)
+
+
+def check_joints(scene: Scene) -> Iterator[Finding]:
+    """Joints that are not there."""
+    for plugin in own_plugins(scene):
+        model = model_of(plugin)
+        if model is None or not scene.is_complete(model) or model.tag != "model":
+            continue
+        for control in controls_of(plugin):
+            if joint_named(scene, plugin, control.joint) is None:
+                message = f"There is no joint {control.node.value('jointName')!r} in this model."
+                yield JOINT_NOT_FOUND.at(control.node.line, message)
+
+
+def check_kinds(scene: Scene) -> Iterator[Finding]:
+    """Kinds of control that do not work without force, or without the joint's angle."""
+    for plugin in own_plugins(scene):
+        for control in controls_of(plugin):
+            if control.kind in ("POSITION", "EFFORT") and not control.use_force:
+                message = f"{control.kind} with useForce 0 for {control.joint!r}."
+                yield UNSUPPORTED.at(control.node.line, message)
+            elif control.kind == "POSITION" and not _angle_is_known(scene, plugin, control):
+                message = f"Nothing provides the angle of {control.joint!r}."
+                yield NO_JOINT_STATE.at(control.node.line, message)
+
+
+def check_channels(scene: Scene) -> Iterator[Finding]:
+    """Channels that a packet does not have."""
+    for plugin in own_plugins(scene):
+        count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
+        for control in controls_of(plugin):
+            if control.channel is not None and control.channel >= count:
+                message = f"Channel {control.channel} of {count}."
+                yield TOO_FEW_CHANNELS.at(control.node.line, message)
+
+
+def check_drivers(scene: Scene) -> Iterator[Finding]:
+    """Another system that drives the same joint."""
+    for plugin in own_plugins(scene):
+        model = model_of(plugin)
+        if model is None:
+            continue
+        ours = {control.joint for control in controls_of(plugin) if control.kind != "COMMAND"}
+        for seen in scene.find("plugin", model):
+            system = _system(seen.node)
+            tags = _DRIVERS.get(system, ())
+            theirs = {node.text.strip() for node in seen.node.children if node.tag in tags}
+            if both := sorted(ours & theirs):
+                yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
+
+
+def check_settings(scene: Scene) -> Iterator[Finding]:
+    """Settings without an effect."""
+    for plugin in own_plugins(scene):
+        told: set[str] = set()
+        for control in controls_of(plugin):
+            for node in control.node.children:
+                if node.tag in _UNUSED and node.tag not in told:
+                    told.add(node.tag)
+                    yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
+
+
+def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
+    """Controls that turn something, with their plugins."""
+    for plugin in own_plugins(scene):
+        for control in controls_of(plugin):
+            if control.kind in ("VELOCITY", "EFFORT"):
+                yield plugin, control
+
+
+def _angle_is_known(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
+    model = model_of(plugin)
+    if model is None or not scene.is_complete(model):
+        return True
+    for seen in scene.find("plugin", model):
+        if _system(seen.node) in ("JointStatePublisher", "JointPositionController"):
+            names = [node.text.strip() for node in seen.node.all("joint_name")]
+            if not names or control.joint in names:
+                return True
+    return False
+
+
+def _system(plugin: Node) -> str:
+    return plugin.name.rsplit("::", 1)[-1]
+
+
+RULES: tuple[Rule, ...] = (
+    check_neutral,
+    check_moves,
+    check_reverse,
+    check_joints,
+    check_kinds,
+    check_channels,
+    check_drivers,
+    check_settings,
+)

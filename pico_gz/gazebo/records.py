@@ -1,0 +1,248 @@
+"""The plugin's records as truth and as motion for the sensor models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from pico_gz.core.frames import (
+    Matrix3,
+    Quaternion,
+    quat_normalize,
+    rotation_from_quat,
+    yaw_from_quat,
+)
+from pico_gz.core.messages import ActuatorCommands, Vector3, VehicleTruth
+from pico_gz.core.portable_math import FLOATS, sincos
+from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.ops import SCALAR, Column, Ops
+from pico_gz.wire.state import StateRecord
+
+
+def attitude_of(record: StateRecord) -> Quaternion:
+    """The record's attitude as a unit quaternion, body FRD to NED."""
+    quat = record.quat_wxyz
+    if quat is None:
+        raise ValueError("A decoded record always has a quaternion.")
+    return quat_normalize(quat)
+
+
+def coordinate_accel(rotation: Matrix3, force_frd: Vector3) -> Vector3:
+    """Return the acceleration in NED of a specific force in the body frame [m/s^2]."""
+    x, y, z = force_frd
+    north, east, down = (r0 * x + r1 * y + r2 * z for r0, r1, r2 in rotation)
+    return north, east, down + GRAVITY_MPS2
+
+
+def wind_of(record: StateRecord) -> Vector3 | None:
+    """Where the air moves to, NED [m/s]; ``None`` when the record tells nothing of it.
+
+    A windvane feels the wind less the vehicle's own velocity and tells where that comes from,
+    clockwise from the bow.
+    """
+    vane = record.windvane
+    if record.wind_ned_mps is not None or vane is None:
+        return record.wind_ned_mps
+    sine, cosine = sincos(FLOATS, yaw_from_quat(attitude_of(record)) + vane.from_rad)
+    north, east, _ = record.velocity_ned_mps
+    return north - vane.speed_mps * cosine, east - vane.speed_mps * sine, 0.0
+
+
+def truth_from_record(record: StateRecord, vehicle_id: int, time_us: int) -> VehicleTruth:
+    """Return the vehicle's true state, as the simulator tells it."""
+    quat = attitude_of(record)
+    north, east, down = record.position_ned_m
+    return VehicleTruth(
+        timestamp_us=time_us,
+        vehicle_id=vehicle_id,
+        north_m=north,
+        east_m=east,
+        down_m=down,
+        quat_wxyz=quat,
+        velocity_ned_mps=record.velocity_ned_mps,
+        rates_frd_radps=record.imu.gyro_frd_radps,
+        accel_ned_mps2=coordinate_accel(rotation_from_quat(quat), record.imu.accel_frd_mps2),
+        wind_ned_mps=record.wind_ned_mps or (0.0, 0.0, 0.0),
+    )
+
+
+_RANGE_KEYS = ("rng_1", "rng_2", "rng_3", "rng_4", "rng_5", "rng_6")
+_NO_READING_M = -1.0
+
+
+class OptionalKeys:
+    """Keeps what came with the records of one step, so that the last one need not carry it.
+
+    Attributes:
+        seen: any of them has ever come.
+        sends_ranges: a distance has ever come.
+        sends_wind: wind has ever come.
+    """
+
+    __slots__ = ("_ranges_m", "_wind_ned_mps", "seen", "sends_ranges", "sends_wind")
+
+    def __init__(self) -> None:
+        self.seen = False
+        self.sends_ranges = False
+        self.sends_wind = False
+        self._ranges_m: dict[str, float] = {}  # since the last ``put_into``
+        self._wind_ned_mps: Vector3 | None = None
+
+    def keep(self, record: StateRecord) -> None:
+        """Take what a record has of them."""
+        for key in _RANGE_KEYS:
+            distance_m = getattr(record, key)
+            if distance_m is not None and distance_m >= 0.0:
+                self._ranges_m[key] = distance_m
+                self.seen = self.sends_ranges = True
+        wind = wind_of(record)
+        if wind is not None:
+            self._wind_ned_mps = wind
+            self.seen = self.sends_wind = True
+
+    def put_into(self, record: StateRecord) -> StateRecord:
+        """Return a step's last record with its distances, each alone, and the wind.
+
+        Distances are told once; the wind blows on until another one is told.
+        """
+        ranges: dict[str, float | None] = dict.fromkeys(_RANGE_KEYS)
+        if self._ranges_m:
+            # Whether there are distances at all is asked of the first one.
+            ranges |= {"rng_1": _NO_READING_M, **self._ranges_m}
+            self._ranges_m = {}
+        return msgspec.structs.replace(
+            record, wind_ned_mps=self._wind_ned_mps, windvane=None, **ranges
+        )
+
+
+class WireMotion:
+    """Follows the records of some vehicles and keeps their ``Motion``.
+
+    The wire says nothing about wheels and motors: their angles follow from the motion of the
+    body, their load from the command. On floats and on arrays the same bits come out.
+    """
+
+    def __init__(self, ops: Ops, specs: Sequence[RoverSpec]) -> None:
+        self._ops = ops
+        self._half_track_m = self._column([0.5 * spec.effective_track_m for spec in specs])
+        self._radius_m = self._column([spec.wheel_radius_m for spec in specs])
+        self._max_speed = self._column([spec.max_speed for spec in specs])
+        self._is_skid = [spec.drive is DriveKind.SKID for spec in specs]
+        self.motion = Motion()
+        self.motion.wheel_left_rad = self._column([0.0] * len(specs))
+        self.motion.wheel_right_rad = self._column([0.0] * len(specs))
+
+    def _column(self, values: Sequence[float]) -> Column:
+        return values[0] if self._ops is SCALAR else np.array(values)
+
+    def wheels_rad(self, place: int) -> tuple[float, float]:
+        """The wheel angles of one vehicle, (left, right)."""
+        left, right = self.motion.wheel_left_rad, self.motion.wheel_right_rad
+        if self._ops is SCALAR:
+            return left, right
+        return float(left[place]), float(right[place])
+
+    def set_wheels_rad(self, angles: Sequence[tuple[float, float]]) -> None:
+        """Go on from these wheel angles, one pair per vehicle."""
+        self.motion.wheel_left_rad = self._column([left for left, _ in angles])
+        self.motion.wheel_right_rad = self._column([right for _, right in angles])
+
+    def update(
+        self,
+        records: Sequence[StateRecord],
+        commands: Sequence[ActuatorCommands | None],
+        dt_us: int,
+    ) -> Motion:
+        """Take the records of all vehicles, ``dt_us`` after those before."""
+        motion = self.motion
+        columns = self._columns(records)
+        motion.north_m, motion.east_m, motion.down_m = columns[0:3]
+        motion.vel_n_mps, motion.vel_e_mps, motion.vel_d_mps = columns[3:6]
+        motion.rate_x_radps, motion.rate_y_radps, motion.rate_z_radps = columns[9:12]
+        self._rotate(*columns[12:16])
+        self._accelerate(*columns[6:9])
+        self._blow(records)
+        self._turn_wheels(dt_us / US_PER_S)
+        self._load_motors(commands)
+        return motion
+
+    def _columns(self, records: Sequence[StateRecord]) -> Sequence[Column]:
+        rows = [
+            (
+                *record.position_ned_m,
+                *record.velocity_ned_mps,
+                *record.imu.accel_frd_mps2,
+                *record.imu.gyro_frd_radps,
+                *(record.quat_wxyz or (1.0, 0.0, 0.0, 0.0)),
+            )
+            for record in records
+        ]
+        if self._ops is SCALAR:
+            return rows[0]
+        return list(np.array(rows).T)
+
+    def _rotate(self, w: Column, x: Column, y: Column, z: Column) -> None:
+        length = self._ops.sqrt(w * w + x * x + y * y + z * z)
+        w, x, y, z = w / length, x / length, y / length, z / length
+        motion = self.motion
+        motion.r00 = 1.0 - 2.0 * (y * y + z * z)
+        motion.r01 = 2.0 * (x * y - w * z)
+        motion.r02 = 2.0 * (x * z + w * y)
+        motion.r10 = 2.0 * (x * y + w * z)
+        motion.r11 = 1.0 - 2.0 * (x * x + z * z)
+        motion.r12 = 2.0 * (y * z - w * x)
+        motion.r20 = 2.0 * (x * z - w * y)
+        motion.r21 = 2.0 * (y * z + w * x)
+        motion.r22 = 1.0 - 2.0 * (x * x + y * y)
+
+    def _accelerate(self, x: Column, y: Column, z: Column) -> None:
+        motion = self.motion
+        motion.accel_n_mps2 = motion.r00 * x + motion.r01 * y + motion.r02 * z
+        motion.accel_e_mps2 = motion.r10 * x + motion.r11 * y + motion.r12 * z
+        motion.accel_d_mps2 = motion.r20 * x + motion.r21 * y + motion.r22 * z + GRAVITY_MPS2
+
+    def _blow(self, records: Sequence[StateRecord]) -> None:
+        if any(record.wind_ned_mps is not None for record in records):
+            winds = [record.wind_ned_mps or (0.0, 0.0, 0.0) for record in records]
+            self.motion.wind_n_mps = self._column([wind[0] for wind in winds])
+            self.motion.wind_e_mps = self._column([wind[1] for wind in winds])
+
+    def _turn_wheels(self, dt_s: float) -> None:
+        motion = self.motion
+        speed = (
+            motion.r00 * motion.vel_n_mps
+            + motion.r10 * motion.vel_e_mps
+            + motion.r20 * motion.vel_d_mps
+        )
+        difference = motion.rate_z_radps * self._half_track_m
+        motion.speed_mps = speed
+        motion.wheel_left_rad = motion.wheel_left_rad + (speed + difference) * dt_s / self._radius_m
+        motion.wheel_right_rad = (
+            motion.wheel_right_rad + (speed - difference) * dt_s / self._radius_m
+        )
+
+    def _load_motors(self, commands: Sequence[ActuatorCommands | None]) -> None:
+        pairs = [
+            _wheel_commands(command, skid)
+            for command, skid in zip(commands, self._is_skid, strict=True)
+        ]
+        left = self._column([pair[0] for pair in pairs])
+        right = self._column([pair[1] for pair in pairs])
+        ops, motion = self._ops, self.motion
+        motion.throttle_abs = 0.5 * (ops.absolute(left) + ops.absolute(right))
+        # A motor is loaded by as much as it lags behind its command.
+        ratio = motion.speed_mps / self._max_speed
+        motion.load_left = ops.minimum(ops.absolute(left - ratio), 1.0)
+        motion.load_right = ops.minimum(ops.absolute(right - ratio), 1.0)
+
+
+def _wheel_commands(command: ActuatorCommands | None, skid: bool) -> tuple[float, float]:
+    if command is None or not command.motors:
+        return 0.0, 0.0
+    left = command.motors[0]
+    return left, command.motors[1] if skid and len(command.motors) > 1 else left

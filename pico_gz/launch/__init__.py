@@ -1,1 +1,0 @@
-"""Starts, watches, steers and stops Gazebo; nothing here is on the control path."""

@@ -1,0 +1,1 @@
+"""From a fleet file to a run: configuration, composition, recording."""

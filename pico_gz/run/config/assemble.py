@@ -1,0 +1,265 @@
+"""Builds a checked fleet from file, options and environment."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pico_gz.core.ports import PortRules, PortUse
+from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, check_name
+from pico_gz.errors import MessageError
+from pico_gz.run.config import checks
+from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
+from pico_gz.run.config.fleet import AdapterPlan, FleetConfig
+from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
+from pico_gz.run.config.problems import Findings, KeyPath
+from pico_gz.run.config.rover_settings import build_rover
+from pico_gz.run.config.settings import (
+    FleetFile,
+    ObstacleKind,
+    ObstacleSection,
+    TerrainKind,
+    TerrainSection,
+)
+from pico_gz.run.config.vehicles import Entry, VehicleBuilder, find_entries, parsed_links
+from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall
+
+# By the beginning of a use's purpose: the vehicle's own key, and the fleet's.
+_KEYS: dict[str, tuple[str, KeyPath]] = {
+    "MAVLink to": ("mavlink_port", ("ports", "mavlink_base")),
+    "MAVLink link": ("links", ("mavlink", "links")),
+    "MAVLink server": ("", ("ports", "mavlink_tcp")),
+    # ArduRover numbers its ports by the vehicle's id; only another driver needs none.
+    "external ArduRover": ("autopilot", ("fleet", "autopilot")),
+}
+_DASHBOARD = "browser view"
+
+
+def port_key(use: PortUse, entry: Entry, fleet: FleetConfig, dashboard: KeyPath) -> KeyPath:
+    """Where the port of ``use`` is set, or would be.
+
+    Args:
+        use: a line of the port plan.
+        entry: its vehicle's table.
+        fleet: whose plan it is.
+        dashboard: where the browser view's address comes from.
+    """
+    if use.purpose == _DASHBOARD:
+        return dashboard
+    keys = (keys for start, keys in _KEYS.items() if use.purpose.startswith(start))
+    own, common = next(keys, None) or ("fdm_port", _wire_key(use, fleet))
+    return (*entry.path, own) if own and getattr(entry.table, own) else common
+
+
+def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
+    """A Gazebo adapter may have ports of its own; a shared pair belongs to it alone."""
+    name = use.owner if use.vehicle_id is None else fleet.vehicle(use.vehicle_id).config.adapter
+    name = "gazebo" if name == "auto" else name
+    given = fleet.adapter_options(name).get("sensor_port") is not None
+    return ("adapters", name, "sensor_port") if given else ("ports", "fdm_base")
+
+
+# LightweightConfig's names for what a fitted sensor part says otherwise.
+SENSOR_NOISE_KEYS = (
+    "gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads", "compass_noise_rad",
+)  # fmt: skip
+
+# A bad base makes hundreds of bad ports; a few tell enough.
+_MOST_PORTS_TOLD = 3
+
+_TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
+    TerrainKind.FLAT: {},
+    TerrainKind.RAMP: {"slope_deg": 10.0, "direction_deg": 0.0, "start_m": 0.0, "length_m": 0.0},
+    TerrainKind.HEIGHTMAP: {"cell_m": 1.0},
+}
+
+
+def assemble(
+    file: FleetFile,
+    *,
+    rover_changes: Mapping[str, Any],
+    source: Path | None,
+    overrides: FleetOverrides,
+    environ: Mapping[str, str],
+    findings: Findings,
+) -> FleetConfig:
+    """Bring everything together.
+
+    Raises:
+        PortClashError: two users of one port, and nothing else is wrong.
+        FleetFileError: something cannot work; lists everything that was found.
+    """
+    base = source.parent if source else Path()
+    file = apply_overrides(file, overrides, environ, findings)
+    checks.check_time(file, findings)
+    checks.check_net(file, lambda key: net_source(key, overrides, environ), findings)
+    checks.check_terrain(file, base, findings)
+    checks.check_obstacles(file, findings)
+    rules = PortRules(
+        **{key.name: getattr(file.ports, key.name) for key in dataclasses.fields(file.ports)},
+        gcs=file.mavlink.gcs,
+        offset=overrides.port_offset,
+    )
+    rover = build_rover(file.rover.preset, rover_changes, findings)
+    entries = find_entries(file, findings)
+    vehicles = VehicleBuilder(
+        file,
+        base=base,
+        rules=rules,
+        rover=rover,
+        overrides=overrides,
+        environ=environ,
+        findings=findings,
+    ).build(entries)
+    fleet = FleetConfig(
+        name=_name(file, source, len(vehicles), findings),
+        source=source,
+        seed=file.fleet.seed,
+        ardupilot=file.fleet.ardupilot,
+        allow_gcs_sysid=file.fleet.allow_gcs_sysid,
+        origin=file.origin,
+        time=file.time,
+        layout=file.layout,
+        rules=rules,
+        net=file.net,
+        links=tuple(parsed_links(file.mavlink.links)),
+        rover=rover,
+        noise=file.rover.noise,
+        sensor_noise=_sensor_noise(file),
+        gazebo=file.gazebo,
+        adapters=_adapters(file, findings),
+        terrain=_terrain(file.terrain, base),
+        wind=file.wind,
+        obstacles=tuple(_obstacles(file, findings)),
+        vehicles=vehicles,
+        warnings=tuple(_warnings(file, entries)),
+        signing_key_file=_signing_key_file(file, base, findings),
+        failure_injection=file.mavlink.failure_injection,
+    )
+    _check_gazebo_step(fleet, findings)
+    _check_truth(fleet, entries, findings)
+    dashboard = net_source("dashboard", overrides, environ)
+    if not findings.has(*dashboard):
+        _check_ports(fleet, entries, dashboard, findings)
+    findings.raise_if_any(str(source) if source else "fleet")
+    return fleet
+
+
+def _name(file: FleetFile, source: Path | None, count: int, findings: Findings) -> str:
+    if file.fleet.name is not None:
+        checks.check_text_name(file.fleet.name, ("fleet", "name"), findings)
+        return file.fleet.name
+    if source is None:
+        return "three_rovers" if count == 3 else f"{count}_rovers"
+    try:
+        return check_name(source.stem)
+    except MessageError:
+        return "fleet"
+
+
+def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path | None:
+    written = file.mavlink.signing_key_file
+    if written is None:
+        return None
+    checks.check_file(base / written, ("mavlink", "signing_key_file"), written, findings)
+    return base / written
+
+
+def _sensor_noise(file: FleetFile) -> dict[str, float]:
+    given = {key: getattr(file.rover, key) for key in SENSOR_NOISE_KEYS}
+    return {key: float(value) for key, value in given.items() if value is not None}
+
+
+def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
+    plans = []
+    for name, table in file.adapters.items():
+        path: KeyPath = ("adapters", name)
+        options = dict(table)
+        kind = options.pop("type", name)
+        checks.check_text_name(name, path, findings)
+        if not isinstance(kind, str):
+            findings.add((*path, "type"), "expected a text.", value=kind)
+            continue
+        if name == "auto" or (name in checks.BUILT_IN_ADAPTERS and kind != name):
+            findings.add(path, "is the name of a built-in; choose another one.")
+        if kind == "auto":
+            findings.add((*path, "type"), "expected the type of a simulator.", value=kind)
+        else:
+            checks.AdapterNames(()).check(kind, (*path, "type"), findings)
+        plans.append(AdapterPlan(name=name, type=kind, options=options))
+    return tuple(plans)
+
+
+def _terrain(section: TerrainSection, base: Path) -> TerrainSection:
+    """The ground with the defaults of its kind, and the place of its file."""
+    defaults = _TERRAIN_DEFAULTS[section.kind]
+    missing = {key: value for key, value in defaults.items() if getattr(section, key) is None}
+    file = None if section.file is None else str(base / section.file)
+    return dataclasses.replace(section, **missing, file=file)
+
+
+def _obstacles(file: FleetFile, findings: Findings) -> list[Obstacle]:
+    if any(problem.key.startswith("obstacle") for problem in findings.problems):
+        return []
+    return [_obstacle(section) for section in file.obstacle]
+
+
+def _obstacle(section: ObstacleSection) -> Obstacle:
+    place = {"north_m": section.north_m, "east_m": section.east_m, "height_m": section.height_m}
+    if section.kind is ObstacleKind.DISC:
+        return Disc(**place, radius_m=section.radius_m or 0.5)
+    if section.kind is ObstacleKind.BOX:
+        return Box(
+            **place,
+            size_n_m=section.size_n_m or 1.0,
+            size_e_m=section.size_e_m or 1.0,
+            yaw_deg=section.yaw_deg or 0.0,
+        )
+    return Wall(
+        **place,
+        north2_m=section.north2_m or 0.0,
+        east2_m=section.east2_m or 0.0,
+        thickness_m=section.thickness_m or 0.1,
+    )
+
+
+def _warnings(file: FleetFile, entries: Mapping[int, Entry]) -> list[str]:
+    warnings = checks.net_warnings(file)
+    if GCS_SYSTEM_ID in entries:
+        warnings.append("Vehicle 255 has the id of most ground stations: give yours another one.")
+    return warnings
+
+
+def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
+    step_us, physics_us = fleet.time.step_us, fleet.gazebo.physics_step_us
+    if fleet.on_gazebo() and step_us % physics_us:
+        message = f"must be a whole multiple of [gazebo] physics_step_us ({physics_us})."
+        findings.add(("time", "step_us"), message, value=step_us)
+
+
+def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
+    told: set[KeyPath] = set()
+    for plan in fleet.without_truth():
+        table, place = entries[plan.id].table, entries[plan.id].path
+        path = (*(place if table.autopilot or table.adapter else ("fleet",)), "autopilot")
+        if path not in told:
+            told.add(path)
+            findings.add(path, NO_TRUTH, value="external", hint=NO_TRUTH_HINT)
+
+
+def _check_ports(
+    fleet: FleetConfig, entries: Mapping[int, Entry], dashboard: KeyPath, findings: Findings
+) -> None:
+    """All ports at their worst: whoever is ``auto`` may still end up on Gazebo."""
+    undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
+    plan = fleet.port_plan(on_gazebo=fleet.on_gazebo() | undecided)
+    for problems, is_clash in ((plan.impossible(), False), (plan.clashes(), True)):
+        told: dict[KeyPath, list[str]] = {}
+        for problem in problems[:_MOST_PORTS_TOLD]:
+            entry = entries.get(problem.use.vehicle_id or 0, Entry())
+            path = port_key(problem.use, entry, fleet, dashboard)
+            told.setdefault(path, []).append(str(problem))
+        for path, sentences in told.items():
+            findings.add(path, " ".join(sentences), is_clash=is_clash)

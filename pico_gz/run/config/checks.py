@@ -1,0 +1,189 @@
+"""Checks across keys: names, files, keys that must fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from pico_gz.core.ports import Link, is_loopback, parse_address
+from pico_gz.core.vehicle_config import DriveKind, check_name
+from pico_gz.errors import ConfigError, MessageError, did_you_mean
+from pico_gz.run.config.problems import Findings, KeyPath
+from pico_gz.run.config.settings import (
+    ClockKind,
+    FleetFile,
+    ObstacleKind,
+    ObstacleSection,
+    TerrainKind,
+    TerrainSection,
+)
+
+BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
+AUTOPILOTS = ("builtin", "external", "none")
+
+_TERRAIN_KEYS = {
+    TerrainKind.FLAT: (),
+    TerrainKind.RAMP: ("slope_deg", "direction_deg", "start_m", "length_m"),
+    TerrainKind.HEIGHTMAP: ("file", "cell_m", "north_m", "east_m"),
+}
+_OBSTACLE_KEYS = {
+    ObstacleKind.DISC: ("radius_m",),
+    ObstacleKind.WALL: ("north2_m", "east2_m", "thickness_m"),
+    ObstacleKind.BOX: ("size_n_m", "size_e_m", "yaw_deg"),
+}
+
+
+def check_time(file: FleetFile, findings: Findings) -> None:
+    """The clock's own contradictions."""
+    time = file.time
+    if time.stall_timeout_ms < time.stall_warn_ms:
+        findings.add(
+            ("time", "stall_timeout_ms"),
+            f"must not be below stall_warn_ms ({time.stall_warn_ms}).",
+            value=time.stall_timeout_ms,
+        )
+    if time.mode is ClockKind.FREE_RUNNING and time.speed == "max":
+        findings.add(
+            ("time", "speed"),
+            "a free-running clock follows the wall clock: expected a number.",
+            value="max",
+        )
+
+
+def check_net(file: FleetFile, source: Callable[[str], KeyPath], findings: Findings) -> None:
+    """Addresses and further links; ``source`` tells where a value of ``[net]`` comes from."""
+    for key in ("bind", "gcs_host"):
+        host = getattr(file.net, key)
+        if not host or any(char.isspace() or char in "/@" for char in host):
+            findings.add(source(key), "expected a host name or an address.", value=host)
+    try:
+        parse_address(file.net.dashboard)
+    except ConfigError:
+        findings.add(source("dashboard"), "expected HOST:PORT.", value=file.net.dashboard)
+    for index, text in enumerate(file.mavlink.links):
+        check_link(text, ("mavlink", "links", index), findings)
+    for place, vehicle in enumerate(file.vehicle):
+        for index, text in enumerate(vehicle.links):
+            check_link(text, ("vehicle", place, "links", index), findings)
+
+
+def check_link(text: str, path: KeyPath, findings: Findings) -> None:
+    """One ``udpout:HOST:PORT``."""
+    try:
+        Link.parse(text)
+    except ConfigError as error:
+        findings.add(path, f"expected {error.hint}", value=text)
+
+
+def net_warnings(file: FleetFile) -> list[str]:
+    """What listens on more than loopback."""
+    dashboard, _, _ = file.net.dashboard.rpartition(":")
+    return [
+        f"The {what} listens on {host}: other machines can reach it."
+        for what, host in (("kit", file.net.bind), ("browser view", dashboard.strip("[]")))
+        if not is_loopback(host)
+    ]
+
+
+def check_terrain(file: FleetFile, base: Path, findings: Findings) -> None:
+    """Only keys of this kind of ground, and a heightmap that can be read."""
+    terrain = file.terrain
+    _check_kind_keys(terrain, _TERRAIN_KEYS, ("terrain",), findings)
+    if terrain.kind is TerrainKind.HEIGHTMAP:
+        if terrain.file is None:
+            findings.add(("terrain", "file"), "a heightmap needs its file.")
+        else:
+            check_file(base / terrain.file, ("terrain", "file"), terrain.file, findings)
+
+
+def check_obstacles(file: FleetFile, findings: Findings) -> None:
+    """Only keys of this kind of obstacle, and walls that lead somewhere."""
+    for place, obstacle in enumerate(file.obstacle):
+        path: KeyPath = ("obstacle", place)
+        _check_kind_keys(obstacle, _OBSTACLE_KEYS, path, findings)
+        if obstacle.kind is ObstacleKind.WALL:
+            _check_wall(obstacle, path, findings)
+
+
+def _check_wall(wall: ObstacleSection, path: KeyPath, findings: Findings) -> None:
+    for key in ("north2_m", "east2_m"):
+        if getattr(wall, key) is None:
+            findings.add((*path, key), "a wall needs to know where it ends.")
+    if (wall.north_m, wall.east_m) == (wall.north2_m, wall.east2_m):
+        findings.add(path, "a wall must not end where it starts.")
+
+
+def _check_kind_keys(
+    section: TerrainSection | ObstacleSection,
+    keys_of: Mapping[TerrainKind, Collection[str]] | Mapping[ObstacleKind, Collection[str]],
+    path: KeyPath,
+    findings: Findings,
+) -> None:
+    for kind, keys in keys_of.items():
+        if kind is section.kind:
+            continue
+        for key in keys:
+            if getattr(section, key) is not None:
+                findings.add(
+                    (*path, key),
+                    f'belongs to kind = "{kind.value}", but this is "{section.kind.value}".',
+                    value=getattr(section, key),
+                )
+
+
+def check_file(path: Path, key: KeyPath, written: str, findings: Findings) -> None:
+    """A file that the fleet names must be there and readable."""
+    try:
+        with path.open("rb"):
+            return
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    findings.add(key, f"cannot be read: {reason}.", value=written)
+
+
+def check_text_name(name: str, path: KeyPath, findings: Findings) -> None:
+    """A name that ends up in paths, topics and SDF."""
+    try:
+        check_name(name)
+    except MessageError as error:
+        findings.add(path, "is no usable name.", value=name, hint=error.hint)
+
+
+def check_autopilot(autopilot: str, path: KeyPath, findings: Findings) -> None:
+    """``builtin``, ``external``, ``none`` or ``script:NAME``."""
+    if autopilot in AUTOPILOTS:
+        return
+    # Imported here because the vehicle package brings NumPy with it.
+    from pico_gz.vehicle.scripted import SCRIPT_PREFIX, SCRIPTS, script_moves
+
+    if not autopilot.startswith(SCRIPT_PREFIX):
+        hint = did_you_mean(autopilot, (*AUTOPILOTS, *(SCRIPT_PREFIX + name for name in SCRIPTS)))
+        findings.add(path, "there is no such autopilot.", value=autopilot, hint=hint)
+        return
+    try:
+        script_moves(autopilot, DriveKind.SKID)
+    except ConfigError as error:
+        findings.add(path, error.message, value=autopilot, hint=error.hint)
+
+
+class AdapterNames:
+    """Knows which simulators there are; looks for installed plugins only when it must."""
+
+    def __init__(self, further: Collection[str]) -> None:
+        self._known = {"auto", *BUILT_IN_ADAPTERS, *further}
+
+    def check(self, name: str, path: KeyPath, findings: Findings) -> None:
+        """Note a name that nobody has."""
+        if name in self._known:
+            return
+        known = self._known | set(installed_adapters())
+        if name not in known:
+            hint = did_you_mean(name, known)
+            findings.add(path, "there is no such adapter.", value=name, hint=hint)
+
+
+def installed_adapters() -> list[str]:
+    """Every adapter type that is installed; imported here because looking takes a while."""
+    from pico_gz.adapters.registry import adapter_names
+
+    return adapter_names()

@@ -1,0 +1,278 @@
+"""A checked fleet: what a run is made from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pico_gz.core.board_options import PlatformOptions
+from pico_gz.core.ports import Link, PortPlan, PortRules, parse_address
+from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
+from pico_gz.errors import ConfigError, UnknownVehicleError
+from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT, sim_wire
+from pico_gz.run.config.port_plan import SimWire, plan_ports
+from pico_gz.run.config.settings import (
+    GazeboSection,
+    LayoutSection,
+    NetSection,
+    OriginSection,
+    TerrainKind,
+    TerrainSection,
+    TimeSection,
+    WindSection,
+)
+from pico_gz.simulator.obstacles import Obstacle
+from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
+
+
+def make_terrain(ground: TerrainSection) -> Terrain:
+    """Build the terrain of ``[terrain]``; its file, if any, is already an absolute path."""
+    if ground.kind is TerrainKind.RAMP:
+        return RampTerrain(
+            _given(ground.slope_deg, 10.0),
+            _given(ground.direction_deg, 0.0),
+            _given(ground.start_m, 0.0),
+            _given(ground.length_m, 0.0),
+        )
+    if ground.kind is TerrainKind.HEIGHTMAP:
+        if ground.file is None:
+            raise ConfigError("A heightmap needs a file.", hint="[terrain] file = 'heights.csv'")
+        heights_m = HeightmapTerrain.read(ground.file)
+        cell_m = _given(ground.cell_m, 1.0)
+        return HeightmapTerrain(heights_m, cell_m, ground.north_m, ground.east_m)
+    return FlatTerrain()
+
+
+def _given(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One vehicle of a fleet.
+
+    Attributes:
+        config: what travels with the vehicle; its ports and adapter name are filled in.
+        rover: how it is built, preset and changes together.
+        board: how its sensors are mounted and read; unused for an external autopilot.
+        mission: mission file to load, if any.
+        params: parameter file to load, if any.
+        links: MAVLink links of this vehicle alone.
+    """
+
+    config: VehicleConfig
+    rover: RoverSpec
+    board: PlatformOptions = PlatformOptions()
+    mission: Path | None = None
+    params: Path | None = None
+    links: tuple[Link, ...] = ()
+
+    @property
+    def id(self) -> int:
+        """Its id."""
+        return self.config.id
+
+
+class AdapterPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulator of ``[adapters]``: its name, its type and that type's own options."""
+
+    name: str
+    type: str
+    options: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetConfig:
+    """Everything a run needs to know, checked and in id order.
+
+    Attributes:
+        name: of the fleet.
+        source: the file it came from; None without one.
+        seed: start of all random numbers.
+        ardupilot: the release of external ArduPilots, ``4.6`` or ``4.7``.
+        allow_gcs_sysid: whether id 255 may be a vehicle.
+        origin: and ``time, layout, net, gazebo, terrain, wind``: the tables of those names.
+        rules: where ports start, with the offset.
+        links: MAVLink links of the whole fleet.
+        signing_key_file: holds the key that MAVLink is signed with; None signs nothing.
+        failure_injection: whether ground stations may break things with a command.
+        rover: the fleet's rover; a vehicle may have its own.
+        noise: the fleet's sensor quality; a vehicle may have its own.
+        sensor_noise: what ``[rover]`` says of single sensors, by ``LightweightConfig``'s names.
+        adapters: further simulators.
+        obstacles: what stands in the way.
+        vehicles: in id order.
+        warnings: what people should know, one sentence each.
+    """
+
+    name: str
+    source: Path | None
+    seed: int
+    ardupilot: str
+    allow_gcs_sysid: bool
+    origin: OriginSection
+    time: TimeSection
+    layout: LayoutSection
+    rules: PortRules
+    net: NetSection
+    links: tuple[Link, ...]
+    rover: RoverSpec
+    noise: NoiseProfile
+    sensor_noise: Mapping[str, float]
+    gazebo: GazeboSection
+    adapters: tuple[AdapterPlan, ...]
+    terrain: TerrainSection
+    wind: WindSection
+    obstacles: tuple[Obstacle, ...]
+    vehicles: tuple[VehiclePlan, ...]
+    warnings: tuple[str, ...] = ()
+    signing_key_file: Path | None = None
+    failure_injection: bool = False
+
+    @property
+    def speed(self) -> float | None:
+        """Simulated seconds per second; None is as fast as possible."""
+        return None if self.time.speed == "max" else float(self.time.speed)
+
+    @property
+    def dashboard(self) -> tuple[str, int]:
+        """Host and port of the browser view, with the offset."""
+        host, port = parse_address(self.net.dashboard)
+        return host, port + self.rules.offset
+
+    def vehicle_configs(self) -> list[VehicleConfig]:
+        """Every vehicle, in id order."""
+        return [vehicle.config for vehicle in self.vehicles]
+
+    def vehicle(self, vehicle_id: int) -> VehiclePlan:
+        """One vehicle."""
+        for vehicle in self.vehicles:
+            if vehicle.id == vehicle_id:
+                return vehicle
+        raise UnknownVehicleError(vehicle_id, (vehicle.id for vehicle in self.vehicles))
+
+    def adapter_type(self, name: str) -> str:
+        """The type behind an adapter's name."""
+        return next((plan.type for plan in self.adapters if plan.name == name), name)
+
+    def adapter_options(self, name: str) -> Mapping[str, Any]:
+        """What ``[adapters]`` says of an adapter."""
+        return next((plan.options for plan in self.adapters if plan.name == name), {})
+
+    def sim_wire(self, name: str) -> SimWire:
+        """How the Gazebo adapter ``name`` reaches its simulator."""
+        return sim_wire(name, self.gazebo, self.rules, self.adapter_options(name))
+
+    def without_truth(self) -> list[VehiclePlan]:
+        """External vehicles on a wire that tells nothing to answer their autopilots with."""
+        ids = self.on_gazebo()
+        return [
+            plan
+            for plan in self.vehicles
+            if plan.id in ids
+            and plan.config.autopilot == "external"
+            and not self.sim_wire(plan.config.adapter).ardupilot_compat
+        ]
+
+    def on_gazebo(self) -> frozenset[int]:
+        """Ids of the vehicles whose adapter is Gazebo; ``auto`` is not decided yet."""
+        return frozenset(
+            vehicle.id
+            for vehicle in self.vehicles
+            if self.adapter_type(vehicle.config.adapter) == "gazebo"
+        )
+
+    def port_plan(
+        self,
+        *,
+        on_gazebo: Collection[int] | None = None,
+        own_world: bool = True,
+        dashboard: bool = True,
+    ) -> PortPlan:
+        """All ports of this fleet.
+
+        Args:
+            on_gazebo: ids that Gazebo simulates; default: those whose adapter says so.
+            own_world: whether the kit generated Gazebo's world.
+            dashboard: whether the browser view is on.
+        """
+        links = [(link, None) for link in self.links]
+        wires = self._wires(self.on_gazebo() if on_gazebo is None else on_gazebo)
+        return plan_ports(
+            self.vehicle_configs(),
+            self.rules,
+            on_gazebo=wires,
+            wires=wires,
+            own_world=own_world,
+            bind=self.net.bind,
+            gcs_host=self.net.gcs_host,
+            dashboard=parse_address(self.net.dashboard) if dashboard else None,
+            links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
+        )
+
+    def _wires(self, on_gazebo: Collection[int]) -> dict[int, SimWire]:
+        names = {
+            plan.id: plan.config.adapter
+            if self.adapter_type(plan.config.adapter) == "gazebo"
+            else "gazebo"
+            for plan in self.vehicles
+            if plan.id in on_gazebo
+        }
+        wires = {name: self.sim_wire(name) for name in set(names.values())}
+        return {vehicle_id: wires[name] for vehicle_id, name in names.items()}
+
+    def with_port_offset(self, offset: int) -> FleetConfig:
+        """The same fleet with all its ports moved to ``offset``."""
+        moved = offset - self.rules.offset
+        vehicles = tuple(_moved(vehicle, moved) for vehicle in self.vehicles)
+        rules = msgspec.structs.replace(self.rules, offset=offset)
+        fleet = dataclasses.replace(self, vehicles=vehicles, rules=rules)
+        fleet.port_plan().check()
+        return fleet
+
+    def with_adapters(self, names: Mapping[int, str]) -> FleetConfig:
+        """The same fleet with the adapters of some vehicles decided."""
+        vehicles = tuple(
+            msgspec.structs.replace(
+                plan, config=msgspec.structs.replace(plan.config, adapter=names[plan.id])
+            )
+            if plan.id in names
+            else plan
+            for plan in self.vehicles
+        )
+        fleet = dataclasses.replace(self, vehicles=vehicles)
+        if fleet.on_gazebo():
+            fleet.require_gazebo_step()
+            fleet.require_truth()
+        return fleet
+
+    def require_truth(self) -> None:
+        """Refuse external autopilots that nobody could answer."""
+        for plan in self.without_truth():
+            raise ConfigError(f"{plan.config.label}: {NO_TRUTH}", hint=NO_TRUTH_HINT)
+
+    def require_gazebo_step(self) -> None:
+        """Refuse a step that is no whole number of Gazebo's own steps."""
+        if self.time.step_us % self.gazebo.physics_step_us:
+            raise ConfigError(
+                f"A step of {self.time.step_us} us is no whole number of Gazebo steps of"
+                f" {self.gazebo.physics_step_us} us.",
+                hint="Change [time] step_us or [gazebo] physics_step_us.",
+            )
+
+
+def _moved(plan: VehiclePlan, by: int) -> VehiclePlan:
+    config = plan.config
+    fdm_port, mavlink_port = config.fdm_port + by, config.mavlink_port + by
+    if not (0 < fdm_port <= 65535 and 0 < mavlink_port <= 65535):
+        raise ConfigError(
+            f"A port offset of {by} moves {config.label} out of 1..65535.",
+            hint="Use a smaller --port-offset.",
+        )
+    config = msgspec.structs.replace(config, fdm_port=fdm_port, mavlink_port=mavlink_port)
+    return msgspec.structs.replace(plan, config=config)

@@ -1,0 +1,113 @@
+"""External autopilots of a run: their server and start lines."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ports import PortPlan
+from pico_gz.errors import ConfigError
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.simulator.ops import SCALAR
+from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
+from pico_gz.vehicle.external.server import FdmServer
+
+# ArduRover holds itself back to this; the kit paces the run, so it must not be the brake.
+_FLAT_OUT_SPEEDUP = 100.0
+
+
+def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
+    """The vehicles that programs of other people drive."""
+    return [plan for plan in fleet.vehicles if plan.config.autopilot == "external"]
+
+
+# The firmware of these boards has no sensor models of its own.
+EXTRA_KEYS_FOR = "pico_trail"
+
+
+def make_fdm_server(
+    fleet: FleetConfig,
+    ports: PortPlan,
+    frame: LocalFrame,
+    *,
+    lockstep: bool,
+    on_event: Callable[[str, str, int], None],
+) -> FdmServer:
+    """Bind the wire of every external vehicle."""
+    on_gazebo = fleet.on_gazebo()
+    return FdmServer(
+        [
+            ExternalVehicle(
+                vehicle_id=plan.id,
+                fdm_port=ports.vehicle(plan.id).server,
+                drive=plan.rover.drive,
+                channels=plan.config.channels,
+                # What Gazebo's IMU measures is passed through as it is.
+                imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
+                extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
+            )
+            for plan in external_plans(fleet)
+        ],
+        profile=fleet.ardupilot,
+        lockstep=lockstep,
+        host=fleet.net.bind,
+        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(
+            SCALAR, north_m, east_m, down_m
+        ),
+        on_event=on_event,
+    )
+
+
+def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path) -> list[str]:
+    """One line per external vehicle, to paste into a terminal that may stand anywhere."""
+    return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
+
+
+def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
+    """Write each external vehicle's ``rover.parm`` into its run folder.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    for plan in external_plans(fleet):
+        path = folder / plan.config.label / PARAMETER_FILE
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(parameter_file(plan.rover, plan.config))
+        except OSError as exc:
+            raise ConfigError(
+                f"{path} cannot be written: {exc.strerror}.",
+                hint="Start pico-gz in a folder that you may write to.",
+            ) from exc
+
+
+def fdm_host(bind: str) -> str:
+    """Where a program on this machine reaches what is bound to ``bind``; ArduRover asks no DNS."""
+    try:
+        numeric = bind or "0.0.0.0"
+        return "127.0.0.1" if ipaddress.ip_address(numeric).is_unspecified else bind
+    except ValueError:
+        pass
+    try:
+        return socket.gethostbyname(bind)
+    except OSError as exc:
+        raise ConfigError(f"The host {bind!r} of [net] bind is unknown here.") from exc
+
+
+def _start(
+    plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path
+) -> ArduRoverStart:
+    return ArduRoverStart(
+        vehicle_id=plan.id,
+        fdm_port=ports.vehicle(plan.id).server,
+        home=frame,
+        gcs_port=plan.config.mavlink_port or fleet.rules.mavlink_port(plan.id),
+        gcs_host=fleet.net.gcs_host,
+        fdm_host=fdm_host(fleet.net.bind),
+        speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
+        run_dir=str(folder.absolute() / plan.config.label),
+    )

@@ -1,0 +1,1 @@
+"""Recordings: what happened in a run, kept in a folder."""

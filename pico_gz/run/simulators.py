@@ -1,0 +1,146 @@
+"""The simulators of a run and their world, from its fleet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.adapters.lightweight import LightweightAdapter
+from pico_gz.adapters.registry import load_adapter
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ports import is_loopback
+from pico_gz.gazebo.install import find_gazebo
+from pico_gz.run.config.adapter_choice import resolve_adapter
+from pico_gz.run.config.fleet import FleetConfig, make_terrain
+from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.simulator.world import WindConfig, World
+
+
+def local_frame(fleet: FleetConfig) -> LocalFrame:
+    """The fleet's geodetic origin."""
+    return LocalFrame(fleet.origin.lat_deg, fleet.origin.lon_deg, fleet.origin.alt_m)
+
+
+def make_world(fleet: FleetConfig, *, contacts: bool = True) -> World:
+    """Everything around the vehicles."""
+    wind = fleet.wind
+    return World(
+        origin=local_frame(fleet),
+        date=fleet.origin.date,
+        terrain=make_terrain(fleet.terrain),
+        obstacles=fleet.obstacles,
+        wind=WindConfig(
+            north_mps=wind.north_mps,
+            east_mps=wind.east_mps,
+            gust_mps=wind.gust_mps,
+            tau_s=wind.tau_s,
+        ),
+        contacts=contacts,
+    )
+
+
+def gazebo_problem(fleet: FleetConfig) -> str:
+    """Why this fleet cannot be on Gazebo here, as half a sentence; empty when it can."""
+    gazebo = fleet.gazebo
+    if not_ours_to_start(fleet, gazebo.server_addr, ardupilot_compat=gazebo.ardupilot_compat):
+        return ""
+    return find_gazebo().problem
+
+
+def not_ours_to_start(fleet: FleetConfig, server_addr: str, *, ardupilot_compat: bool) -> str:
+    """Why Gazebo is not started, whatever runs here, as half a sentence; empty when it is."""
+    if fleet.gazebo.attach:
+        return "because [gazebo] attach is set"
+    if not is_loopback(server_addr.partition(":")[0]):
+        return f"because it runs on {server_addr}"
+    return "" if ardupilot_compat else "because its plugin does not speak the JSON dialect"
+
+
+def has_own_world(fleet: FleetConfig) -> bool:
+    """Whether the plugins listen where the kit puts them in the worlds that it generates."""
+    if fleet.gazebo.world is None:
+        return True
+    from pico_gz.run.gazebo_setup import is_own_world
+
+    return is_own_world(fleet)
+
+
+def make_lightweight(
+    name: str, fleet: FleetConfig, options: Mapping[str, Any], *, contacts: bool
+) -> LightweightAdapter:
+    """An unconnected Lightweight simulator with the fleet's world and rovers."""
+    rovers = {plan.id: plan.rover for plan in fleet.vehicles}
+    given = {key: value for key, value in options.items() if value is not None}
+    return LightweightAdapter(
+        name=name,
+        world=make_world(fleet, contacts=contacts),
+        rover_of=lambda vehicle: rovers[vehicle.id],
+        **{"seed": fleet.seed, **fleet.sensor_noise, **given},
+    )
+
+
+AUTO = "auto"
+
+Tell = Callable[[str], None]
+
+
+def choose_adapters(
+    fleet: FleetConfig, environ: Mapping[str, str] | None = None
+) -> tuple[FleetConfig, list[str]]:
+    """Decide every vehicle's ``auto``; returns the fleet and one line per decision for people.
+
+    Raises:
+        MissingProgramError: Gazebo was asked for by name and cannot be used.
+    """
+    environment = os.environ if environ is None else environ
+    wanted = {plan.id: plan.config.adapter or AUTO for plan in fleet.vehicles}
+    choices = {
+        name: resolve_adapter(fleet.adapter_type(name), environment, lambda: gazebo_problem(fleet))
+        for name in sorted(set(wanted.values()))
+    }
+    names = {i: choices[name].name if name == AUTO else name for i, name in wanted.items()}
+    reasons = [choice.reason for choice in choices.values() if choice.reason]
+    return fleet.with_adapters(names), reasons
+
+
+def make_adapters(
+    fleet: FleetConfig, options: RunOptions, tell: Tell = lambda text: None
+) -> list[SimulatorAdapter]:
+    """One unconnected adapter per name that some vehicle uses, in order of first use.
+
+    ``tell`` takes a line for people where there is something to know about one.
+    """
+    names = dict.fromkeys(plan.config.adapter for plan in fleet.vehicles)
+    return [_make(name, fleet, options, tell) for name in names]
+
+
+def _make(name: str, fleet: FleetConfig, options: RunOptions, tell: Tell) -> SimulatorAdapter:
+    kind = fleet.adapter_type(name)
+    builder = _BUILDERS.get(kind)
+    if builder is not None:
+        return builder(name, fleet, options, tell)
+    adapter: SimulatorAdapter = load_adapter(kind)(name=name, **fleet.adapter_options(name))
+    return adapter
+
+
+def _make_lightweight(
+    name: str, fleet: FleetConfig, options: RunOptions, tell: Tell
+) -> SimulatorAdapter:
+
+    return make_lightweight(name, fleet, fleet.adapter_options(name), contacts=options.contacts)
+
+
+def _make_gazebo(
+    name: str, fleet: FleetConfig, options: RunOptions, tell: Tell
+) -> SimulatorAdapter:
+    from pico_gz.run.gazebo_setup import make_gazebo
+
+    return make_gazebo(name, fleet, fleet.adapter_options(name), tell)
+
+
+_BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Tell], SimulatorAdapter]] = {
+    "lightweight": _make_lightweight,
+    "gazebo": _make_gazebo,
+}

@@ -1,0 +1,206 @@
+"""The vehicles of a run: platform, autopilot, parameters, missions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.core.autopilot import Autopilot
+from pico_gz.core.board_options import PlatformOptions
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Result
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
+from pico_gz.errors import ConfigError
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.simulator.ops import SCALAR
+from pico_gz.vehicle.platform.platform import SitlPlatform
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+
+
+NAV_WAYPOINT = 16
+DEMO_SIDE_M = 8.0
+_RETRY_US = 500_000
+# So many tries are made in silence between two that say what is missing.
+_QUIET_TRIES = 20
+_PREARM_CHECK = 1 << 28  # MAV_SYS_STATUS_PREARM_CHECK
+
+
+class MissionStarter:
+    """Arms vehicles and starts their missions; asks again until the arming checks pass."""
+
+    def __init__(self, vehicles: Sequence[GcsVehicle]) -> None:
+        self._vehicles = tuple(vehicles)
+        self._waiting = list(vehicles)
+        self._next_try_us = 0
+        self._tries = 0
+
+    def restart(self) -> None:
+        """Start all missions again, as at the beginning."""
+        self._waiting = list(self._vehicles)
+        self._tries = 0
+
+    def save_state(self) -> dict[str, Any]:
+        """Who still waits, as plain values."""
+        waiting = [number for number, v in enumerate(self._vehicles) if v in self._waiting]
+        return {"waiting": waiting, "next_try_us": self._next_try_us, "tries": self._tries}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave."""
+        self._waiting = [self._vehicles[number] for number in state["waiting"]]
+        self._next_try_us, self._tries = state["next_try_us"], state["tries"]
+
+    def __call__(self, now_us: int) -> None:
+        """Try whoever has not started yet; at most twice per simulated second."""
+        if not self._waiting or now_us < self._next_try_us:
+            return
+        self._next_try_us = now_us + _RETRY_US
+        self._tries += 1
+        aloud = self._tries % _QUIET_TRIES == 0
+        self._waiting = [vehicle for vehicle in self._waiting if not _start(vehicle, aloud=aloud)]
+
+
+def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
+    """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
+    if not aloud:
+        told = vehicle.telemetry()
+        if not told.armed and not told.sensors_healthy & _PREARM_CHECK:
+            return False
+    return vehicle.arm() is Result.ACCEPTED and vehicle.start_mission() is Result.ACCEPTED
+
+
+def load_items(
+    vehicle: GcsVehicle, kind: MissionType, items: Sequence[MissionItem], label: str
+) -> None:
+    """Give a vehicle its mission, fence or rally points; nothing for an empty list.
+
+    Raises:
+        ConfigError: the autopilot does not take them.
+    """
+    if not items:
+        return
+    result = vehicle.replace_items(kind, items)
+    if result != 0:
+        raise ConfigError(f"{label} does not take its {kind.name.lower()}: {result.name.lower()}.")
+
+
+def demo_square(pose: Pose, frame: LocalFrame, side_m: float = DEMO_SIDE_M) -> list[MissionItem]:
+    """A square north and east of where a vehicle starts, ending there; item 0 is home."""
+    corners = ((0.0, 0.0), (side_m, 0.0), (side_m, side_m), (0.0, side_m), (0.0, 0.0))
+    items = []
+    for seq, (north_m, east_m) in enumerate(corners):
+        lat_deg, lon_deg, alt_m = frame.geodetic_from_ned(
+            SCALAR, pose.north_m + north_m, pose.east_m + east_m, 0.0
+        )
+        items.append(
+            MissionItem(
+                seq=seq,
+                command=NAV_WAYPOINT,
+                frame=0 if seq == 0 else 3,
+                lat_e7=round(lat_deg * 1e7),
+                lon_e7=round(lon_deg * 1e7),
+                alt_m=alt_m if seq == 0 else 0.0,
+            )
+        )
+    return items
+
+
+BUILT_IN = "builtin"
+SCRIPT_PREFIX = "script:"
+
+
+def spawn_vehicles(
+    bridge: SitlBridge,
+    fleet: FleetConfig,
+    frame: LocalFrame,
+    *,
+    demo: bool,
+    param_dir: Path | None = None,
+) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
+    """Put every vehicle of the fleet into the bridge.
+
+    Returns:
+        The vehicles that a ground station can command, and those of them with a mission to start.
+    """
+    commanded: dict[int, RoverAutopilot] = {}
+    to_start: list[GcsVehicle] = []
+    for plan in fleet.vehicles:
+        pilot = make_pilot(plan, param_dir)
+        external = plan.config.autopilot == "external"
+        bridge.spawn_vehicle(
+            plan.config,
+            pilot,
+            platform=None if external else make_platform(plan),
+            drive=plan.rover.drive,
+            external=external,
+        )
+        if plan.config.autopilot == BUILT_IN:
+            rover = cast("RoverAutopilot", pilot)
+            commanded[plan.id] = rover
+            if _give_mission(rover, plan, frame, demo=demo):
+                to_start.append(rover)
+    return commanded, to_start
+
+
+def make_platform(plan: VehiclePlan) -> SitlPlatform:
+    """The board that a vehicle's autopilot runs on."""
+    return SitlPlatform(
+        plan.id, drive=plan.rover.drive, channels=plan.config.channels, options=plan.board
+    )
+
+
+def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | None:
+    """What drives a vehicle in this process; ``None`` for ``external`` and ``none``."""
+    wanted = plan.config.autopilot
+    if wanted in ("external", "none"):
+        return None
+    if wanted.startswith(SCRIPT_PREFIX):
+        from pico_gz.vehicle.scripted import make_script
+
+        return make_script(wanted.removeprefix(SCRIPT_PREFIX))
+    if wanted == BUILT_IN:
+        return _make_rover_autopilot(plan, param_dir)
+    raise ConfigError(
+        f"{plan.config.label}: unknown autopilot {wanted!r}.",
+        hint="builtin, external, none or script:NAME",
+    )
+
+
+def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAutopilot:
+    # Imported on use: a run of scripts or external autopilots does not need it.
+    from pico_gz.vehicle.autopilot.parameters import preset_params, read_parameter_file
+    from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+
+    params = {**preset_params(plan.rover.preset), "SYSID_THISMAV": float(plan.id)}
+    if plan.board.battery_divider != PlatformOptions().battery_divider:
+        params["BATT_VOLT_MULT"] = plan.board.battery_divider
+    if plan.params is not None:
+        params.update(read_parameter_file(plan.params))
+    return RoverAutopilot(
+        params,
+        drive=plan.rover.drive,
+        param_file=None if param_dir is None else _param_file(param_dir, plan.config),
+    )
+
+
+def _param_file(folder: Path, config: VehicleConfig) -> Path:
+    return folder / f"{config.label}.parm"
+
+
+def _give_mission(pilot: GcsVehicle, plan: VehiclePlan, frame: LocalFrame, *, demo: bool) -> bool:
+    if plan.mission is not None:
+        from pico_gz.vehicle.autopilot.mission_files import read_item_lists
+
+        lists = read_item_lists(plan.mission)
+        load_items(pilot, MissionType.FENCE, lists.fence, plan.config.label)
+        load_items(pilot, MissionType.RALLY, lists.rally, plan.config.label)
+        load_items(pilot, MissionType.MISSION, lists.mission, plan.config.label)
+        return True
+    if demo:
+        square = demo_square(plan.config.pose, frame)
+        load_items(pilot, MissionType.MISSION, square, plan.config.label)
+        return True
+    return False

@@ -1,0 +1,192 @@
+"""What the browser view may see and ask of a run.
+
+The session does not know the view's code; whoever starts a run hands in the function that opens
+one (``pico_gz.view.app.open_dashboard``), so that nothing here needs the ``web`` extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.published import BridgeEvent
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ground_control import GcsVehicle, MissionItem, Mode, Result
+from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.run.commands import FailureSwitch, integer, number, report_done
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.control_socket import Command
+from pico_gz.run.recording.topics import AutopilotSample
+from pico_gz.run.vehicle_setup import MissionStarter
+from pico_gz.simulator.ops import SCALAR
+
+EVERYBODY = 0
+NAMED_REFUSALS = 5
+MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)
+
+
+class VehicleCommands:
+    """Commands to rovers with a built-in autopilot; each is carried out between two steps."""
+
+    def __init__(
+        self,
+        bridge: SitlBridge,
+        fleet: FleetConfig,
+        frame: LocalFrame,
+        pilots: Mapping[int, GcsVehicle],
+    ) -> None:
+        self._bridge = bridge
+        self._fleet = fleet
+        self._frame = frame
+        self._pilots = pilots
+
+    def table(self, fail: FailureSwitch, starter: MissionStarter) -> dict[str, Command]:
+        """Command name -> function of the request; ``id`` 0 is everybody, but for ``goto``."""
+        return {
+            "arm": lambda request: self._each(request, self._arm),
+            "disarm": lambda request: self._each(request, self._disarm),
+            "mode": self._set_mode,
+            "goto": self._go_to,
+            "reset": lambda _: self._bridge.call(lambda: self._reset(fail, starter)),
+        }
+
+    def _each(self, request: Mapping[str, Any], act: Callable[[int, GcsVehicle], None]) -> None:
+        wanted = integer(request, "id", EVERYBODY, 255)
+
+        def all_of_them() -> None:
+            refusals = []
+            for vehicle_id, pilot in self._chosen(wanted):
+                try:
+                    act(vehicle_id, pilot)
+                except ConfigError as refusal:
+                    refusals.append(str(refusal))
+            if refusals:
+                raise ConfigError(_together(refusals))
+
+        self._bridge.call(all_of_them)
+
+    def _chosen(self, wanted: int) -> Iterator[tuple[int, GcsVehicle]]:
+        if wanted == EVERYBODY:
+            present = self._bridge.list_vehicles()
+            yield from ((i, pilot) for i, pilot in self._pilots.items() if i in present)
+            return
+        self._bridge.get_vehicle(wanted)
+        if wanted not in self._pilots:
+            raise ConfigError(f"Vehicle {wanted} has no built-in autopilot to command.")
+        yield wanted, self._pilots[wanted]
+
+    def _arm(self, vehicle_id: int, pilot: GcsVehicle) -> None:
+        self._require(pilot.arm(), vehicle_id, "does not arm")
+
+    def _disarm(self, vehicle_id: int, pilot: GcsVehicle) -> None:
+        self._require(pilot.disarm(force=True), vehicle_id, "does not disarm")
+
+    def _set_mode(self, request: Mapping[str, Any]) -> None:
+        name = str(request.get("mode", "")).upper()
+        if name not in MODE_NAMES:
+            raise ConfigError(f"Unknown mode {name!r}.", hint=did_you_mean(name, MODE_NAMES))
+        mode = Mode[name]
+        self._each(
+            request, lambda i, pilot: self._require(pilot.set_mode(mode), i, f"refuses {name}")
+        )
+
+    def _go_to(self, request: Mapping[str, Any]) -> None:
+        vehicle_id = integer(request, "id", 1, 255)
+        north_m, east_m = number(request, "north_m"), number(request, "east_m")
+        lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+
+        def drive() -> None:
+            ((_, pilot),) = self._chosen(vehicle_id)
+            self._arm(vehicle_id, pilot)
+            result = pilot.guide_to_global(
+                round(lat_deg * 1e7), round(lon_deg * 1e7), change_mode=True
+            )
+            self._require(result, vehicle_id, "does not go there")
+
+        self._bridge.call(drive)
+
+    def _reset(self, fail: FailureSwitch, starter: MissionStarter) -> None:
+        """Everybody stands where it started, as after power-on; time goes on."""
+        for vehicle_id, units in fail.active.items():
+            for unit in units:
+                fail(vehicle_id, unit, "ok")
+        for plan in self._fleet.vehicles:
+            if plan.id not in self._bridge.list_vehicles():
+                continue
+            pilot, pose = self._pilots.get(plan.id), plan.config.pose
+            if pilot is not None:
+                pilot.disarm(force=True)
+            self._bridge.set_pose(plan.id, pose.north_m, pose.east_m, pose.yaw_deg)
+            if pilot is not None:
+                pilot.reboot()
+        starter.restart()
+        report_done(self._bridge, "reset", "Everybody stands where it started.")
+
+    def _require(self, result: Result, vehicle_id: int, what: str) -> None:
+        if result is Result.ACCEPTED:
+            return
+        vehicle = self._bridge.get_vehicle(vehicle_id)
+        said = vehicle.status().last_message
+        raise ConfigError(f"{vehicle.config.label} {what}: {said or result.name.lower()}")
+
+
+def _together(refusals: list[str]) -> str:
+    """One message for many who refuse; the first few in their own words."""
+    if len(refusals) == 1:
+        return refusals[0]
+    named, more = refusals[:NAMED_REFUSALS], len(refusals) - NAMED_REFUSALS
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"{len(refusals)} refuse: {'; '.join(named)}{rest}"
+
+
+# vehicle id -> unit -> kind of failure, those that are on.
+Failures = Mapping[int, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHandle:
+    """A run as its observers see it.
+
+    Attributes:
+        fleet: with every adapter decided.
+        bridge: adapters, vehicles and clock.
+        frame: the fleet's geodetic origin.
+        pilots: the vehicles that can be commanded; called on the simulation thread only.
+        commands: what can be done to the run, by name, from any thread.
+        failures: tells which failures are switched on.
+        timeline_s: from when to when time can be chosen [s]; ``None``: it only goes on.
+        tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
+        recorded_events: of a recording: all of them, in order of time.
+        recorded_items: of a recording: vehicle id -> mission and fence that it started with.
+        sample_of: of a recording: what a vehicle's autopilot believed at the time that is shown.
+    """
+
+    fleet: FleetConfig
+    bridge: SitlBridge
+    frame: LocalFrame
+    pilots: Mapping[int, GcsVehicle]
+    commands: Mapping[str, Command]
+    failures: Callable[[], Failures]
+    timeline_s: tuple[float, float] | None = None
+    tracks: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    recorded_events: Sequence[BridgeEvent] = ()
+    recorded_items: Mapping[int, tuple[Sequence[MissionItem], Sequence[MissionItem]]] = field(
+        default_factory=dict
+    )
+    sample_of: Callable[[int], AutopilotSample | None] = lambda vehicle_id: None
+
+
+class RunView(Protocol):
+    """Something that shows a run while it goes on."""
+
+    @property
+    def line(self) -> str:
+        """Where people find it, one line."""
+
+    def close(self) -> None:
+        """End it; harmless when called twice."""
+
+
+OpenView = Callable[[RunHandle], RunView]

@@ -1,1 +1,0 @@
-"""From a fleet to a run: everything is put together here."""

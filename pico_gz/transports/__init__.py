@@ -1,1 +1,0 @@
-"""Datagrams in and out: real sockets and an in-process network with a clock of its own."""

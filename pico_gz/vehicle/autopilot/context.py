@@ -1,0 +1,250 @@
+"""What the modes of one rover share, and the mode contract."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import floor
+from typing import TYPE_CHECKING, ClassVar
+
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ground_control import MissionType, Mode, StatusText
+from pico_gz.core.portable_math import FLOATS
+from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.vehicle.autopilot.control import ServoOutputs, SpeedController, TurnController
+from pico_gz.vehicle.autopilot.estimator import Estimator
+from pico_gz.vehicle.autopilot.mission import Fence, ItemStore, MissionRunner
+from pico_gz.vehicle.autopilot.navigation import Navigator, Point
+from pico_gz.vehicle.autopilot.parameters import ParamStore
+from pico_gz.vehicle.autopilot.rc_input import RcInput
+from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.autopilot.modes.switch import ModeSwitch
+
+
+class Home(Snapshot):
+    """Home as a place on the globe and in the local frame; ``valid`` once it is known."""
+
+    __slots__ = _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+
+    def __init__(self) -> None:
+        self.valid = False
+        self.lat_e7 = self.lon_e7 = 0
+        self.alt_m = self.north_m = self.east_m = 0.0
+
+
+_MOST_TEXTS = 100
+_MOST_FIXED = 16
+_STILL_RADPS = 0.1
+
+
+class RoverContext:
+    """The parts of one rover, and the few verbs that modes drive it with.
+
+    Attributes:
+        now_us: simulation time of this main loop, ``dt_s`` the time since the last one.
+        speed_mps: speed to hold on missions, changed by DO_CHANGE_SPEED; 0 = WP_SPEED.
+        reached: mission items reached and not yet told.
+        on_text: hears what is said at once, beside the ground, which takes ``texts``.
+    """
+
+    __slots__ = (
+        "_fixed_e7", "_fixed_frame", "armed", "drive_kind", "dt_s", "estimator", "fence", "home",
+        "last_text", "modes", "navigator", "now_us", "on_text", "outputs", "params", "rc",
+        "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn",
+        "values",
+    )  # fmt: skip
+
+    modes: ModeSwitch
+
+    def __init__(self, overrides: Mapping[str, float] | None, drive: DriveKind) -> None:
+        self.params = ParamStore(overrides)
+        self.values = values = self.params.values
+        self.drive_kind = drive
+        self.estimator = Estimator(values)
+        self.speed = SpeedController(values)
+        self.turn = TurnController(values, drive)
+        self.navigator = Navigator(values, drive)
+        self.outputs = ServoOutputs(self.params, drive)
+        self.rc = RcInput(values)
+        self.store = ItemStore()
+        self.runner = MissionRunner(self.store)
+        self.fence = Fence()
+        self.smart_rtl = SmartRtlPath(values)
+        self.home = Home()
+        self.texts: deque[StatusText] = deque(maxlen=_MOST_TEXTS)
+        self.last_text = ""
+        self.on_text: Callable[[StatusText], None] | None = None
+        self.reached: deque[int] = deque(maxlen=_MOST_TEXTS)
+        self.armed = False
+        self.now_us = 0
+        self.dt_s = 0.02
+        self.speed_mps = 0.0
+        self._fixed_e7: dict[Point, tuple[int, int]] = {}
+        self._fixed_frame: LocalFrame | None = None
+
+    # --- telling --------------------------------------------------------------------------
+
+    def say(self, severity: int, text: str) -> None:
+        """Tell people something; severity as in syslog (3 error, 4 warning, 6 information)."""
+        said = StatusText(severity, text)
+        self.texts.append(said)
+        self.last_text = text
+        if self.on_text is not None:
+            self.on_text(said)
+
+    # --- arming ---------------------------------------------------------------------------
+
+    def arm(self) -> None:
+        """Let the motors run."""
+        self.armed = True
+        self.speed.reset(self.estimator.position.speed_mps)
+        self.turn.reset()
+        self.smart_rtl.begin(self.here() if self.position_valid() else None)
+        self.say(6, "Throttle armed")
+
+    def disarm(self, reason: str) -> None:
+        """Stop the motors."""
+        self.outputs.neutral()
+        if self.armed:
+            self.armed = False
+            self.say(6, f"Throttle disarmed ({reason})")
+
+    # --- driving --------------------------------------------------------------------------
+
+    def drive(self, speed_mps: float, turn_rate_radps: float) -> None:
+        """Hold a speed and a turn rate."""
+        estimator = self.estimator
+        top = self.values["SPEED_MAX"]
+        if top > 0.0:
+            speed_mps = min(top, max(-top, speed_mps))
+        speed = estimator.position.speed_mps
+        throttle = self.speed.update(speed_mps, speed, self.dt_s)
+        # Near standstill a car steers for the way it is about to go.
+        steer_speed = speed if abs(speed) > 0.2 else self.speed.target_mps
+        rate = estimator.turn_rate_radps
+        steering = self.turn.update(turn_rate_radps, rate, steer_speed, self.dt_s)
+        self.outputs.drive(throttle, steering, self.dt_s)
+        self.speed.saturated = self.outputs.limited
+
+    def drive_throttle(self, throttle: float, turn_rate_radps: float) -> None:
+        """Drive with a throttle, -1..1, and a turn rate."""
+        estimator = self.estimator
+        speed = estimator.position.speed_mps
+        steer_speed = speed if abs(speed) > 0.2 else throttle
+        rate = estimator.turn_rate_radps
+        steering = self.turn.update(turn_rate_radps, rate, steer_speed, self.dt_s)
+        self.speed.reset(speed)
+        self.outputs.drive(throttle, steering, self.dt_s)
+
+    def stop(self) -> None:
+        """Slow down and stand still."""
+        estimator = self.estimator
+        still = (
+            abs(estimator.position.speed_mps) < self.values["ATC_STOP_SPEED"]
+            and abs(estimator.turn_rate_radps) < _STILL_RADPS
+            and abs(self.speed.target_mps) < 1e-6
+        )
+        if still:
+            self.release()
+        else:
+            self.drive(0.0, 0.0)
+
+    def release(self) -> None:
+        """Bring the motors to zero without a look at the estimate: it may be what failed."""
+        self.turn.reset()
+        self.speed.reset()
+        self.outputs.drive(0.0, 0.0, self.dt_s)
+
+    def follow(self, cruise_mps: float) -> bool:
+        """Drive along the navigator's leg; true once its end is reached."""
+        navigator = self.navigator
+        navigator.update(self.estimator, self.now_us, cruise_mps)
+        self.drive(navigator.speed_mps, navigator.turn_rate_radps)
+        return navigator.reached
+
+    def waypoint_speed_mps(self) -> float:
+        """The speed of missions."""
+        return self.speed_mps or self.values["WP_SPEED"] or self.values["CRUISE_SPEED"]
+
+    # --- places ---------------------------------------------------------------------------
+
+    def position_valid(self) -> bool:
+        """Whether the rover knows where it is."""
+        return self.estimator.position_valid(self.now_us)
+
+    def here(self) -> Point:
+        """The position in the local frame."""
+        position = self.estimator.position
+        return position.north_m, position.east_m
+
+    def local_from_e7(self, lat_e7: int, lon_e7: int) -> Point:
+        """Turn a place into metres from the EKF origin; needs a position."""
+        frame = self.estimator.frame
+        if frame is None:
+            return 0.0, 0.0
+        north, east, _ = frame.ned_from_geodetic(FLOATS, lat_e7 * 1e-7, lon_e7 * 1e-7, frame.alt_m)
+        return float(north), float(east)
+
+    def e7_from_local(self, north_m: float, east_m: float) -> tuple[int, int]:
+        """Turn metres from the EKF origin into 1e-7 degrees."""
+        frame = self.estimator.frame
+        if frame is None:
+            return 0, 0
+        lat, lon, _ = frame.geodetic_from_ned(FLOATS, north_m, east_m, 0.0)
+        return floor(lat * 1e7 + 0.5), floor(lon * 1e7 + 0.5)
+
+    def e7_of_fixed(self, place: Point) -> tuple[int, int]:
+        """The same for a place that stays for a while; worked out once, as it takes 15 us."""
+        if self._fixed_frame is not self.estimator.frame or len(self._fixed_e7) >= _MOST_FIXED:
+            self._fixed_frame = self.estimator.frame
+            self._fixed_e7.clear()
+        known = self._fixed_e7.get(place)
+        if known is None:
+            known = self._fixed_e7[place] = self.e7_from_local(*place)
+        return known
+
+    def set_home(self, lat_e7: int, lon_e7: int, alt_m: float) -> None:
+        """Make a place home; the mission shows it as item 0."""
+        home = self.home
+        home.lat_e7, home.lon_e7, home.alt_m = lat_e7, lon_e7, alt_m
+        home.north_m, home.east_m = self.local_from_e7(lat_e7, lon_e7)
+        home.valid = True
+        self.store.set_home_item(lat_e7, lon_e7, alt_m)
+        self.refresh_fence()
+
+    def refresh_fence(self) -> None:
+        """Build the fence anew from its items and home."""
+        if self.estimator.frame is not None:
+            self.fence.build(self.store.items(MissionType.FENCE), self.local_from_e7)
+
+
+class RoverMode(Snapshot):
+    """A way of driving; ``run`` is called every main loop while armed.
+
+    Attributes:
+        number: ArduRover's.
+        autonomous: it drives without a pilot.
+        needs_position: it cannot work without knowing where it is.
+        arms: the rover may be armed in it.
+    """
+
+    __slots__ = ()
+
+    number: ClassVar[Mode]
+    autonomous: ClassVar[bool] = False
+    needs_position: ClassVar[bool] = False
+    arms: ClassVar[bool] = True
+
+    def enter(self, rover: RoverContext) -> str:
+        """Begin; return why it cannot, or an empty text."""
+        return ""
+
+    def run(self, rover: RoverContext) -> None:
+        """Drive for one main loop."""
+        raise NotImplementedError
+
+    def leave(self, rover: RoverContext) -> None:
+        """Another mode takes over."""

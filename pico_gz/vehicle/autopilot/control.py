@@ -1,0 +1,337 @@
+"""Speed and turn-rate controllers, mixing and servo outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, sqrt
+from typing import TYPE_CHECKING
+
+from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, TWO_PI
+from pico_gz.vehicle.autopilot.parameters import ParamStore
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.platform.pins import SitlPwm
+    from pico_gz.vehicle.platform.platform import SitlPlatform
+
+
+_MIN_STEER_SPEED_MPS = 0.2
+
+
+def clamp(value: float, limit: float) -> float:
+    """Bring a value into -limit..limit."""
+    if value > limit:
+        return limit
+    return -limit if value < -limit else value
+
+
+def step_towards(value: float, target: float, step: float) -> float:
+    """Move towards a target by at most ``step``."""
+    if target > value + step:
+        return value + step
+    return value - step if target < value - step else target
+
+
+class Pid(Snapshot):
+    """Proportional, integral and derivative on a low-passed error; gains by parameter names."""
+
+    __slots__ = ("_d", "_filter_hz", "_i", "_imax", "_p", "error", "integral", "params")
+    _state_fields = ("error", "integral")
+
+    def __init__(self, params: Mapping[str, float], prefix: str) -> None:
+        self.params = params
+        self._p, self._i, self._d = f"{prefix}_P", f"{prefix}_I", f"{prefix}_D"
+        self._imax, self._filter_hz = f"{prefix}_IMAX", f"{prefix}_FLTE"
+        self.error = 0.0
+        self.integral = 0.0
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self.error = self.integral = 0.0
+
+    def update(self, error: float, dt_s: float, saturated: bool) -> float:
+        """Return the output; while saturated the integral may only shrink."""
+        params = self.params
+        before = self.error
+        w_dt = TWO_PI * params[self._filter_hz] * dt_s
+        self.error = filtered = before + (error - before) * (w_dt / (1.0 + w_dt) if w_dt else 1.0)
+        grown = self.integral + params[self._i] * filtered * dt_s
+        if not saturated or abs(grown) < abs(self.integral):
+            self.integral = clamp(grown, params[self._imax])
+        output = params[self._p] * filtered + self.integral
+        d = params[self._d]
+        return output + d * (filtered - before) / dt_s if d else output
+
+
+class SpeedController(Snapshot):
+    """Desired speed to throttle.
+
+    Attributes:
+        target_mps: desired speed after the acceleration limit.
+        error_mps: target minus speed.
+        saturated: the last output hit a limit; set by who mixes the outputs.
+    """
+
+    __slots__ = ("error_mps", "params", "pid", "saturated", "target_mps")
+    _state_fields = ("error_mps", "pid", "saturated", "target_mps")
+
+    def __init__(self, params: Mapping[str, float]) -> None:
+        self.params = params
+        self.pid = Pid(params, "ATC_SPEED")
+        self.target_mps = 0.0
+        self.error_mps = 0.0
+        self.saturated = False
+
+    def reset(self, speed_mps: float = 0.0) -> None:
+        """Start anew from the speed that the rover has."""
+        self.pid.reset()
+        self.target_mps = speed_mps
+        self.error_mps = 0.0
+
+    def decel_mps2(self) -> float:
+        """How hard it may slow down."""
+        return self.params["ATC_DECEL_MAX"] or self.params["ATC_ACCEL_MAX"] or 10.0
+
+    def update(self, desired_mps: float, speed_mps: float, dt_s: float) -> float:
+        """Return the throttle, -1..1."""
+        params = self.params
+        target = self.target_mps
+        faster = abs(desired_mps) > abs(target) and desired_mps * target >= 0.0
+        limit = (params["ATC_ACCEL_MAX"] or 10.0) if faster else self.decel_mps2()
+        self.target_mps = target = step_towards(target, desired_mps, limit * dt_s)
+        self.error_mps = error = target - speed_mps
+        stopping = desired_mps == 0.0 and target == 0.0
+        if stopping and abs(speed_mps) < params["ATC_STOP_SPEED"]:
+            self.pid.reset()
+            return 0.0
+        cruise = params["CRUISE_SPEED"]
+        forward = target * params["CRUISE_THROTTLE"] * 0.01 / cruise if cruise > 0.0 else 0.0
+        throttle = forward + self.pid.update(error, dt_s, self.saturated)
+        if not params["ATC_BRAKE"] and throttle * target < 0.0:
+            throttle = 0.0
+        return clamp(throttle, 1.0)
+
+
+class TurnController(Snapshot):
+    """Desired turn rate to steering, -1..1.
+
+    A skid-steered rover turns in proportion to the steering. A car turns with its speed, so
+    there the steering is the curvature times its smallest turning radius.
+    """
+
+    __slots__ = ("params", "pid", "saturated", "skid", "target_radps")
+    _state_fields = ("pid", "saturated", "target_radps")
+
+    def __init__(self, params: Mapping[str, float], drive: DriveKind) -> None:
+        self.params = params
+        self.skid = drive is DriveKind.SKID
+        self.pid = Pid(params, "ATC_STR_RAT")
+        self.target_radps = 0.0
+        self.saturated = False
+
+    def reset(self) -> None:
+        """Start anew."""
+        self.pid.reset()
+        self.target_radps = 0.0
+
+    def rate_limit_radps(self) -> float:
+        """The fastest turn it asks for."""
+        return (self.params["ATC_STR_RAT_MAX"] or 360.0) * RAD_PER_DEG
+
+    def update(
+        self, desired_radps: float, rate_radps: float, speed_mps: float, dt_s: float
+    ) -> float:
+        """Return the steering; ``speed_mps`` is the speed it drives or is about to drive."""
+        params = self.params
+        step = (params["ATC_STR_ACC_MAX"] or 1e6) * RAD_PER_DEG * dt_s
+        desired = clamp(desired_radps, self.rate_limit_radps())
+        self.target_radps = target = step_towards(self.target_radps, desired, step)
+        if self.skid:
+            feedback = self.pid.update(target - rate_radps, dt_s, self.saturated)
+            steering = params["ATC_STR_RAT_FF"] * target + feedback
+        else:
+            steering = self._car_steering(target, rate_radps, speed_mps, dt_s)
+        limited = clamp(steering, 1.0)
+        self.saturated = limited != steering
+        return limited
+
+    def _car_steering(
+        self, target: float, rate_radps: float, speed_mps: float, dt_s: float
+    ) -> float:
+        params = self.params
+        speed = speed_mps
+        if -_MIN_STEER_SPEED_MPS < speed < _MIN_STEER_SPEED_MPS:
+            speed = -_MIN_STEER_SPEED_MPS if speed < 0.0 else _MIN_STEER_SPEED_MPS
+            # Nearly standing, the turn rate says nothing about the steering.
+            rate_radps = target
+        gain = params["ATC_STR_RAT_FF"] or 0.2
+        feedback = self.pid.update(target - rate_radps, dt_s, self.saturated) / gain
+        return params["TURN_RADIUS"] * (target + feedback) / speed
+
+
+def mix_skid(throttle: float, steering: float, steering_share: float) -> tuple[float, float]:
+    """Return (left, right) in -1..1 for a skid-steered rover.
+
+    When both together ask for more than a side has, they give way to each other:
+    ``steering_share`` 0.5 scales both alike, so the curve stays the same; 1 keeps the
+    steering and 0 keeps the throttle.
+    """
+    asked = abs(throttle) + abs(steering)
+    if asked > 1.0:
+        fair = 1.0 / asked
+        if steering_share >= 0.5:
+            steering *= fair + (1.0 - fair) * (2.0 * steering_share - 1.0)
+            throttle = _rest(throttle, steering)
+        else:
+            throttle *= fair + (1.0 - fair) * (1.0 - 2.0 * steering_share)
+            steering = _rest(steering, throttle)
+    return throttle + steering, throttle - steering
+
+
+def shape_throttle(throttle: float, min_percent: float, max_percent: float, expo: float) -> float:
+    """Apply thrust curve, dead zone and ceiling to a motor command in -1..1.
+
+    ``expo`` > 0 lifts the middle of the curve; below ``min_percent`` a motor does not turn, so
+    any command starts there.
+    """
+    size = abs(throttle)
+    if size < 1e-3:
+        return 0.0
+    if expo > 0.0:
+        size = (expo - 1.0 + sqrt((1.0 - expo) * (1.0 - expo) + 4.0 * expo * size)) / (2.0 * expo)
+    elif expo < 0.0:
+        size = size * (1.0 + expo) - expo * size * size
+    if min_percent:
+        low = 0.01 * min_percent
+        size = low + (1.0 - low) * size
+    top = 0.01 * max_percent
+    if size > top:
+        size = top
+    return -size if throttle < 0.0 else size
+
+
+def _rest(value: float, taken: float) -> float:
+    left = 1.0 - abs(taken)
+    if left < 0.0:
+        left = 0.0
+    return -left if value < 0.0 else left
+
+
+THROTTLE_LEFT, THROTTLE_RIGHT, STEERING, THROTTLE = 73, 74, 26, 70
+_CHANNELS_WITH_PARAMETERS = range(1, 9)
+_NEUTRAL_US = 1500
+
+
+class ServoOutputs(Snapshot):
+    """Claims two channels of the platform and drives them.
+
+    Attributes:
+        throttle: what was last asked for, -1..1, after the slew limit; also ``steering``.
+        limited: throttle and steering did not both fit.
+    """
+
+    __slots__ = ("_first", "_params", "_pulses", "_second", "_skid", "limited", "steering",
+                 "throttle")  # fmt: skip
+    _state_fields = ("limited", "steering", "throttle")
+
+    def __init__(self, params: ParamStore, drive: DriveKind) -> None:
+        self._params = params
+        self._skid = drive is DriveKind.SKID
+        self._first: SitlPwm | None = None
+        self._second: SitlPwm | None = None
+        self._pulses = (0, 0)
+        self.throttle = 0.0
+        self.steering = 0.0
+        self.limited = False
+
+    def claim(self, platform: SitlPlatform) -> None:
+        """Claim the channels that SERVOn_FUNCTION names, else those of the board's wiring."""
+        channels = platform.channels
+        if self._skid:
+            first = self._channel_of(THROTTLE_LEFT, channels.left)
+            second = self._channel_of(THROTTLE_RIGHT, channels.right)
+        else:
+            first = self._channel_of(THROTTLE, channels.throttle)
+            second = self._channel_of(STEERING, channels.steering)
+        self._first = platform.create_pwm(first, owner="the rover autopilot")
+        self._second = platform.create_pwm(second, owner="the rover autopilot")
+        self._pulses = (0, 0)
+
+    def take_over(self, other: ServoOutputs) -> None:
+        """Go on with the channels that another holds."""
+        self._first, self._second = other._first, other._second
+        self.neutral()
+
+    def _channel_of(self, function: int, wired: int) -> int:
+        for number in _CHANNELS_WITH_PARAMETERS:
+            if self._params.values[f"SERVO{number}_FUNCTION"] == function:
+                return number
+        if wired in _CHANNELS_WITH_PARAMETERS:
+            self._params.note(f"SERVO{wired}_FUNCTION", function)
+        return wired
+
+    def neutral(self) -> None:
+        """Stop every motor, whatever else is wanted."""
+        self.throttle = self.steering = 0.0
+        self.limited = False
+        if self._params.values["MOT_SAFE_DISARM"]:
+            self._silence()
+        else:
+            self._write(0.0, 0.0)
+
+    def drive(self, throttle: float, steering: float, dt_s: float) -> None:
+        """Drive with throttle and steering in -1..1, right positive."""
+        values = self._params.values
+        slew = values["MOT_SLEWRATE"] * 0.01 * dt_s
+        if slew > 0.0:
+            throttle = step_towards(self.throttle, throttle, slew)
+        self.throttle, self.steering = throttle, steering
+        low, high = values["MOT_THR_MIN"], values["MOT_THR_MAX"]
+        expo = values["MOT_THST_EXPO"]
+        if self._skid:
+            left, right = mix_skid(throttle, steering, values["MOT_STR_THR_MIX"])
+            self.limited = abs(throttle) + abs(steering) > 1.0
+            self._write(
+                shape_throttle(left, low, high, expo), shape_throttle(right, low, high, expo)
+            )
+        else:
+            self.limited = abs(throttle) >= 1.0
+            self._write(shape_throttle(throttle, low, high, expo), steering)
+
+    def _silence(self) -> None:
+        """Send no pulses to the motors at all; a steering servo stays centred."""
+        if self._first is None or self._second is None:
+            return
+        self._write(0.0, 0.0)
+        self._first.set_pulse_us(0)
+        if self._skid:
+            self._second.set_pulse_us(0)
+        self._pulses = (0, 0)
+
+    def _write(self, first: float, second: float) -> None:
+        if self._first is None or self._second is None:
+            return
+        first_us = self._pulse_us(self._first.channel, first)
+        second_us = self._pulse_us(self._second.channel, second)
+        if (first_us, second_us) != self._pulses:
+            self._pulses = (first_us, second_us)
+            self._first.set_pulse_us(first_us)
+            self._second.set_pulse_us(second_us)
+
+    def _pulse_us(self, channel: int, value: float) -> int:
+        if channel not in _CHANNELS_WITH_PARAMETERS:
+            return floor(_NEUTRAL_US + 500.0 * value + 0.5)
+        values = self._params.values
+        reversed_, trim, low, high = _PULSE_NAMES[channel]
+        if values[reversed_]:
+            value = -value
+        middle = values[trim]
+        span = values[high] - middle if value >= 0.0 else middle - values[low]
+        return floor(middle + value * span + 0.5)
+
+
+_PULSE_NAMES = {
+    n: (f"SERVO{n}_REVERSED", f"SERVO{n}_TRIM", f"SERVO{n}_MIN", f"SERVO{n}_MAX")
+    for n in _CHANNELS_WITH_PARAMETERS
+}

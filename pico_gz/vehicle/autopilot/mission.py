@@ -1,0 +1,443 @@
+"""The item lists of a vehicle, and which item comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from math import isfinite
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pico_gz.core.ground_control import MAX_ITEMS, MissionItem, MissionResult, MissionType
+from pico_gz.core.snapshot import Snapshot
+from pico_gz.vehicle.autopilot.navigation import Point, distance_m
+
+
+class Command(IntEnum):
+    """``MAV_CMD`` numbers of mission, fence and rally items."""
+
+    NAV_WAYPOINT = 16
+    NAV_LOITER_UNLIM = 17
+    NAV_LOITER_TURNS = 18
+    NAV_LOITER_TIME = 19
+    NAV_RETURN_TO_LAUNCH = 20
+    CONDITION_DELAY = 112
+    DO_JUMP = 177
+    DO_CHANGE_SPEED = 178
+    DO_SET_HOME = 179
+    DO_SET_REVERSE = 194
+    FENCE_RETURN_POINT = 5000
+    FENCE_POLYGON_INCLUSION = 5001
+    FENCE_POLYGON_EXCLUSION = 5002
+    FENCE_CIRCLE_INCLUSION = 5003
+    FENCE_CIRCLE_EXCLUSION = 5004
+    RALLY_POINT = 5100
+
+
+NAV_COMMANDS = frozenset(
+    {
+        Command.NAV_WAYPOINT,
+        Command.NAV_LOITER_UNLIM,
+        Command.NAV_LOITER_TURNS,
+        Command.NAV_LOITER_TIME,
+        Command.NAV_RETURN_TO_LAUNCH,
+    }
+)
+# Commands whose latitude and longitude mean a place.
+PLACED_COMMANDS = (NAV_COMMANDS - {Command.NAV_RETURN_TO_LAUNCH}) | {Command.DO_SET_HOME}
+POLYGON_COMMANDS = frozenset({Command.FENCE_POLYGON_INCLUSION, Command.FENCE_POLYGON_EXCLUSION})
+CIRCLE_COMMANDS = frozenset({Command.FENCE_CIRCLE_INCLUSION, Command.FENCE_CIRCLE_EXCLUSION})
+
+
+_MISSION_FRAMES = frozenset({0, 2, 3, 5, 6, 10, 11})
+_MISSION_COMMANDS = NAV_COMMANDS | {
+    Command.CONDITION_DELAY,
+    Command.DO_JUMP,
+    Command.DO_CHANGE_SPEED,
+    Command.DO_SET_HOME,
+    Command.DO_SET_REVERSE,
+}
+_FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {Command.FENCE_RETURN_POINT}
+_MAX_LAT_E7, _MAX_LON_E7 = 900_000_000, 1_800_000_000
+_MAX_ALT_M = 1e5
+# Seconds, turns or jumps: some eleven days are enough for anything.
+_MAX_AMOUNT = 1e6
+_MAX_SPEED_MPS = 100.0
+_PARAM_NAMES = ("param1", "param2", "param3", "param4")
+
+
+class ItemStore:
+    """Mission, fence and rally items; each list is replaced as a whole or not at all.
+
+    Attributes:
+        version: rises with every change, so that others know when to look again.
+    """
+
+    __slots__ = ("_lists", "version")
+
+    def __init__(self) -> None:
+        self._lists: dict[MissionType, tuple[MissionItem, ...]] = dict.fromkeys(MissionType, ())
+        self.version = 0
+
+    def items(self, kind: MissionType) -> tuple[MissionItem, ...]:
+        """The stored list."""
+        return self._lists[kind]
+
+    def replace(self, kind: MissionType, items: Sequence[MissionItem]) -> MissionResult:
+        """Store a whole list, or nothing of it."""
+        if len(items) > MAX_ITEMS:
+            return MissionResult.NO_SPACE
+        for number, item in enumerate(items):
+            if item.seq != number:
+                return MissionResult.INVALID_SEQUENCE
+            # Item 0 of a mission is home: whatever the sender put there.
+            if kind is MissionType.MISSION and number == 0:
+                continue
+            result = check_item(kind, item)
+            if result is not MissionResult.ACCEPTED:
+                return result
+        if kind is MissionType.MISSION and not _jumps_inside(items):
+            return MissionResult.INVALID_PARAM1
+        if kind is MissionType.FENCE and not _polygons_whole(items):
+            return MissionResult.INVALID
+        self._lists[kind] = tuple(_without_nan(item) for item in items)
+        self.version += 1
+        return MissionResult.ACCEPTED
+
+    def set_home_item(self, lat_e7: int, lon_e7: int, alt_m: float) -> None:
+        """Show home as item 0 of a mission that exists."""
+        mission = self._lists[MissionType.MISSION]
+        if mission:
+            home = MissionItem(
+                seq=0,
+                command=Command.NAV_WAYPOINT,
+                frame=0,
+                lat_e7=lat_e7,
+                lon_e7=lon_e7,
+                alt_m=alt_m,
+            )
+            self._lists[MissionType.MISSION] = (home, *mission[1:])
+
+    def save_state(self) -> dict[str, Any]:
+        """Return all lists as plain values."""
+        return {
+            "version": self.version,
+            "lists": {
+                kind.name: [msgspec.to_builtins(item) for item in items]
+                for kind, items in self._lists.items()
+            },
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave."""
+        self.version = state["version"]
+        for kind in MissionType:
+            saved = state["lists"][kind.name]
+            self._lists[kind] = tuple(msgspec.convert(saved, list[MissionItem]))
+
+
+def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
+    """Whether an item could be stored in a list of this kind."""
+    if kind is MissionType.MISSION:
+        known, placed = _MISSION_COMMANDS, item.command in PLACED_COMMANDS
+    elif kind is MissionType.FENCE:
+        known, placed = _FENCE_COMMANDS, True
+    else:
+        known, placed = frozenset({Command.RALLY_POINT}), True
+    if item.command not in known:
+        return MissionResult.UNSUPPORTED
+    if item.frame not in _MISSION_FRAMES:
+        return MissionResult.UNSUPPORTED_FRAME
+    if placed and not -_MAX_LAT_E7 <= item.lat_e7 <= _MAX_LAT_E7:
+        return MissionResult.INVALID_PARAM5_X
+    if placed and not -_MAX_LON_E7 <= item.lon_e7 <= _MAX_LON_E7:
+        return MissionResult.INVALID_PARAM6_Y
+    if placed and abs(item.alt_m) > _MAX_ALT_M:
+        return MissionResult.INVALID_PARAM7
+    return _check_params(item)
+
+
+def _check_params(item: MissionItem) -> MissionResult:
+    command, first = item.command, item.param1
+    if command == Command.NAV_RETURN_TO_LAUNCH:
+        return MissionResult.ACCEPTED
+    if not isfinite(first):
+        return MissionResult.INVALID_PARAM1
+    if command in (
+        Command.NAV_WAYPOINT,
+        Command.NAV_LOITER_TIME,
+        Command.NAV_LOITER_TURNS,
+        Command.CONDITION_DELAY,
+    ):
+        fine = 0.0 <= first <= _MAX_AMOUNT
+        return MissionResult.ACCEPTED if fine else MissionResult.INVALID_PARAM1
+    if command == Command.DO_JUMP and not -1.0 <= item.param2 <= _MAX_AMOUNT:
+        return MissionResult.INVALID
+    if command == Command.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= _MAX_SPEED_MPS:
+        return MissionResult.INVALID
+    if command in CIRCLE_COMMANDS and first <= 0.0:
+        return MissionResult.INVALID_PARAM1
+    if command in POLYGON_COMMANDS and not 3.0 <= first <= MAX_ITEMS:
+        return MissionResult.INVALID_PARAM1
+    return MissionResult.ACCEPTED
+
+
+def _jumps_inside(items: Sequence[MissionItem]) -> bool:
+    return all(
+        0 < item.param1 < len(items) for item in items[1:] if item.command == Command.DO_JUMP
+    )
+
+
+def _polygons_whole(items: Sequence[MissionItem]) -> bool:
+    """Whether every polygon has as many corners in a row as its first one says."""
+    index = 0
+    while index < len(items):
+        item = items[index]
+        if item.command not in POLYGON_COMMANDS:
+            index += 1
+            continue
+        corners = items[index : index + int(item.param1)]
+        same = all(c.command == item.command and c.param1 == item.param1 for c in corners)
+        if len(corners) < int(item.param1) or not same:
+            return False
+        index += len(corners)
+    return True
+
+
+def _without_nan(item: MissionItem) -> MissionItem:
+    """Turn "no value" (NaN) into the default 0, which all other code expects."""
+    changes: dict[str, float] = {
+        name: 0.0 for name in _PARAM_NAMES if not isfinite(getattr(item, name))
+    }
+    if not isfinite(item.alt_m):
+        changes["alt_m"] = 0.0
+    return msgspec.structs.replace(item, **changes) if changes else item
+
+
+# FENCE_TYPE bits.
+CIRCLE_BIT, POLYGON_BIT = 2, 4
+# FENCE_BREACH of MAVLink.
+BREACH_NONE, BREACH_BOUNDARY = 0, 3
+
+
+class _Circle(NamedTuple):
+    center: Point
+    radius_m: float
+    inside: bool
+
+
+class _Polygon(NamedTuple):
+    corners: tuple[Point, ...]
+    inside: bool
+
+
+class Fence(Snapshot):
+    """All fences of one rover.
+
+    Attributes:
+        breached: it is outside now; ``outside_m`` how far.
+        breach_count: how often that began.
+    """
+
+    __slots__ = ("_circles", "_polygons", "breach_count", "breached", "outside_m")
+    _state_fields = ("breach_count", "breached", "outside_m")
+
+    def __init__(self) -> None:
+        self._circles: list[_Circle] = []
+        self._polygons: list[_Polygon] = []
+        self.breached = False
+        self.breach_count = 0
+        self.outside_m = 0.0
+
+    def build(
+        self, items: Sequence[MissionItem], local_from_e7: Callable[[int, int], Point]
+    ) -> None:
+        """Take the stored fence items."""
+        self._circles, self._polygons = [], []
+        index = 0
+        while index < len(items):
+            item = items[index]
+            if item.command in CIRCLE_COMMANDS:
+                center = local_from_e7(item.lat_e7, item.lon_e7)
+                inside = item.command == Command.FENCE_CIRCLE_INCLUSION
+                self._circles.append(_Circle(center, item.param1, inside))
+            elif item.command in POLYGON_COMMANDS:
+                corners = items[index : index + int(item.param1)]
+                places = tuple(local_from_e7(c.lat_e7, c.lon_e7) for c in corners)
+                inside = item.command == Command.FENCE_POLYGON_INCLUSION
+                self._polygons.append(_Polygon(places, inside))
+                index += len(corners) - 1
+            index += 1
+
+    def excess_m(self, here: Point, home: Point, types: int, home_radius_m: float) -> float:
+        """How far ``here`` is on the wrong side of a fence; 0 or less when it is allowed.
+
+        Of several inclusion areas all must be kept, as with ArduPilot's default.
+        """
+        worst = -1e9
+        if types & CIRCLE_BIT:
+            worst = distance_m(here, home) - home_radius_m
+        if types & POLYGON_BIT:
+            for circle in self._circles:
+                beyond = distance_m(here, circle.center) - circle.radius_m
+                worst = max(worst, beyond if circle.inside else -beyond)
+            for polygon in self._polygons:
+                beyond = _beyond_polygon(here, polygon.corners)
+                worst = max(worst, beyond if polygon.inside else -beyond)
+        return worst
+
+    def note(self, excess_m: float) -> bool:
+        """Remember where it is; true when it has just left."""
+        began = excess_m > 0.0 and not self.breached
+        self.breached = excess_m > 0.0
+        self.outside_m = excess_m if self.breached else 0.0
+        if began:
+            self.breach_count += 1
+        return began
+
+
+def _beyond_polygon(point: Point, corners: tuple[Point, ...]) -> float:
+    """Distance from the edge, positive outside."""
+    nearest = 1e18
+    inside = False
+    before = corners[-1]
+    for corner in corners:
+        nearest = min(nearest, _distance_to_edge(point, before, corner))
+        if (corner[0] > point[0]) != (before[0] > point[0]):
+            share = (point[0] - corner[0]) / (before[0] - corner[0])
+            if point[1] < corner[1] + share * (before[1] - corner[1]):
+                inside = not inside
+        before = corner
+    return -nearest if inside else nearest
+
+
+def _distance_to_edge(point: Point, start: Point, end: Point) -> float:
+    north, east = end[0] - start[0], end[1] - start[1]
+    length_sq = north * north + east * east
+    share = 0.0
+    if length_sq > 0.0:
+        share = ((point[0] - start[0]) * north + (point[1] - start[1]) * east) / length_sq
+        share = min(1.0, max(0.0, share))
+    return distance_m(point, (start[0] + share * north, start[1] + share * east))
+
+
+# A mission that only jumps would never come to an item to drive to.
+_MOST_JUMPS = 100
+
+
+class MissionState(IntEnum):
+    """``MISSION_STATE`` of MAVLink."""
+
+    NO_MISSION = 1
+    NOT_STARTED = 2
+    ACTIVE = 3
+    PAUSED = 4
+    COMPLETE = 5
+
+
+class MissionRunner(Snapshot):
+    """Walks through the mission: one item to drive, and what is to be done on the way.
+
+    DO and CONDITION items between two waypoints run, in order, while the rover drives from
+    the first to the second; a CONDITION holds up those after it.
+
+    Attributes:
+        current: the item being driven, 0 before the start.
+        state: as MAVLink tells it.
+        pending: items to be done on the way to ``current``, by number.
+    """
+
+    __slots__ = ("_store", "current", "delay_until_us", "jumps_left", "pending", "state")
+    _state_fields = ("current", "delay_until_us", "jumps_left", "pending", "state")
+
+    def __init__(self, store: ItemStore) -> None:
+        self._store = store
+        self.current = 0
+        self.state = MissionState.NO_MISSION
+        self.pending: list[int] = []
+        self.delay_until_us = -1
+        self.jumps_left: dict[str, int] = {}
+
+    def items(self) -> Sequence[MissionItem]:
+        """The mission."""
+        return self._store.items(MissionType.MISSION)
+
+    def reset(self) -> None:
+        """Begin again before the first item."""
+        self.current = 0
+        self.pending = []
+        self.delay_until_us = -1
+        self.jumps_left = {}
+        self.state = MissionState.NOT_STARTED if len(self.items()) > 1 else MissionState.NO_MISSION
+
+    def item(self) -> MissionItem | None:
+        """The item being driven."""
+        items = self.items()
+        return items[self.current] if 0 < self.current < len(items) else None
+
+    def start_at(self, seq: int) -> bool:
+        """Look for something to drive from item ``seq`` on; false at the end of the mission."""
+        found, pending = self._search(max(1, seq), self.jumps_left)
+        self.delay_until_us = -1
+        self.pending = pending
+        if found == 0:
+            self.state = MissionState.COMPLETE
+            return False
+        self.current = found
+        self.state = MissionState.ACTIVE
+        return True
+
+    def advance(self) -> bool:
+        """The current item is done: go on; false at the end of the mission."""
+        return self.start_at(self.current + 1)
+
+    def next_place(self) -> MissionItem | None:
+        """The place that follows the current item, for rounding its corner."""
+        found, pending = self._search(self.current + 1, dict(self.jumps_left))
+        if found == 0 or any(
+            self.items()[seq].command == Command.DO_SET_REVERSE for seq in pending
+        ):
+            return None
+        item = self.items()[found]
+        placed = item.command in PLACED_COMMANDS and (item.lat_e7 or item.lon_e7)
+        return item if placed else None
+
+    def due(self, now_us: int) -> list[MissionItem]:
+        """Take the items that are to be done now."""
+        ready: list[MissionItem] = []
+        while self.pending:
+            item = self.items()[self.pending[0]]
+            if item.command == Command.CONDITION_DELAY:
+                if self.delay_until_us < 0:
+                    self.delay_until_us = now_us + int(item.param1 * 1e6)
+                if now_us < self.delay_until_us:
+                    break
+                self.delay_until_us = -1
+            else:
+                ready.append(item)
+            self.pending = self.pending[1:]
+        return ready
+
+    def _search(self, seq: int, jumps_left: dict[str, int]) -> tuple[int, list[int]]:
+        """Return (next item to drive or 0, items to be done on the way)."""
+        items = self.items()
+        pending: list[int] = []
+        jumps = 0
+        while 0 < seq < len(items):
+            item = items[seq]
+            if item.command in NAV_COMMANDS:
+                return seq, pending
+            if item.command == Command.DO_JUMP and jumps < _MOST_JUMPS:
+                key = str(seq)
+                left = jumps_left.setdefault(key, int(item.param2))
+                if left != 0:
+                    jumps += 1
+                    # -1 jumps for ever.
+                    jumps_left[key] = left - 1 if left > 0 else left
+                    seq = int(item.param1)
+                    continue
+            elif item.command != Command.DO_JUMP:
+                pending.append(seq)
+            seq += 1
+        return 0, pending

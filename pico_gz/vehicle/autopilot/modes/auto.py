@@ -1,0 +1,216 @@
+"""AUTO drives the stored mission item by item."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from pico_gz.core.ground_control import MissionItem, Mode
+from pico_gz.vehicle.autopilot.context import RoverMode
+from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, Command, MissionState
+from pico_gz.vehicle.autopilot.modes.places import (
+    CircleFollower,
+    StationKeeper,
+    return_point,
+    return_speed_mps,
+)
+from pico_gz.vehicle.autopilot.navigation import Point
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.autopilot.context import RoverContext
+
+
+_DONE_LOITER, _DONE_ACRO, _DONE_MANUAL = 1, 2, 3
+
+
+class AutoPhase(IntEnum):
+    """What the current item asks for."""
+
+    STOP = 0
+    DRIVE = 1
+    WAIT = 2
+    LOITER = 3
+    TURNS = 4
+    HOME = 5
+    DONE = 6
+
+
+class AutoMode(RoverMode):
+    """Takes one item after the other from the mission runner and drives it."""
+
+    __slots__ = _state_fields = ("circle", "phase", "station", "wait_until_us")
+    number = Mode.AUTO
+    autonomous = True
+    needs_position = True
+
+    def __init__(self) -> None:
+        self.phase = AutoPhase.STOP
+        self.wait_until_us = -1
+        self.station = StationKeeper()
+        self.circle = CircleFollower()
+
+    def enter(self, rover: RoverContext) -> str:
+        """Go on where the mission was left, or begin it."""
+        runner = rover.runner
+        if len(runner.items()) < 2:
+            return "there is no mission"
+        rover.navigator.reversed = False
+        # MIS_RESTART is about a mission that was left; one not begun starts where it was set to.
+        left = runner.state is MissionState.PAUSED
+        if runner.state is MissionState.COMPLETE or (left and rover.values["MIS_RESTART"] == 1):
+            runner.reset()
+        self.start_from(rover, runner.current or 1)
+        return ""
+
+    def start_from(self, rover: RoverContext, seq: int) -> None:
+        """Drive item ``seq``, or the first one after it that can be driven."""
+        if rover.runner.start_at(seq):
+            self._start_item(rover, rover.here())
+        else:
+            # Only a running mode can hand over to another.
+            self.phase = AutoPhase.DONE
+
+    def run(self, rover: RoverContext) -> None:
+        """Drive the current item; go on when it is done."""
+        if self.phase is AutoPhase.DONE:
+            self._finish(rover)
+            return
+        if rover.runner.pending:
+            self._do_pending(rover)
+        phase = self.phase
+        if phase is AutoPhase.DRIVE or phase is AutoPhase.HOME:
+            self._drive(rover)
+        elif phase is AutoPhase.WAIT:
+            rover.stop()
+            if rover.now_us >= self.wait_until_us:
+                self._item_done(rover)
+        elif phase is AutoPhase.LOITER:
+            self._loiter(rover)
+        elif phase is AutoPhase.TURNS:
+            self._turns(rover)
+        else:
+            rover.stop()
+
+    def leave(self, rover: RoverContext) -> None:
+        """Another mode takes over; the mission waits."""
+        rover.navigator.reversed = False
+        if rover.runner.state is MissionState.ACTIVE:
+            rover.runner.state = MissionState.PAUSED
+
+    # --- items ----------------------------------------------------------------------------
+
+    def _start_item(self, rover: RoverContext, start: Point) -> None:
+        item = rover.runner.item()
+        if item is None:
+            self._finish(rover)
+            return
+        rover.say(6, f"Mission: {item.seq} {_label(item)}")
+        self.wait_until_us = -1
+        place = self._place(rover, item)
+        if item.command == Command.NAV_RETURN_TO_LAUNCH:
+            self.phase = AutoPhase.HOME
+            rover.navigator.set_leg(rover.here(), return_point(rover))
+        elif item.command == Command.NAV_LOITER_TURNS:
+            self.phase = AutoPhase.TURNS
+            radius = abs(item.param3) or rover.values["CIRC_RADIUS"]
+            if not rover.navigator.skid:
+                radius = max(radius, 1.1 * rover.values["TURN_RADIUS"])
+            self.circle.begin(place, radius, item.param3 >= 0.0)
+        elif item.command == Command.NAV_WAYPOINT:
+            self.phase = AutoPhase.DRIVE
+            rover.navigator.set_leg(start, place, self._following(rover, item))
+        else:
+            self.phase = AutoPhase.LOITER
+            self.station.begin(place)
+            rover.navigator.reached = True
+
+    def _following(self, rover: RoverContext, item: MissionItem) -> Point | None:
+        """The place after this one, when it can be driven through without a stop."""
+        following = rover.runner.next_place()
+        if item.param1 > 0.0 or following is None:
+            return None
+        return rover.local_from_e7(following.lat_e7, following.lon_e7)
+
+    def _place(self, rover: RoverContext, item: MissionItem) -> Point:
+        placed = item.command in PLACED_COMMANDS and (item.lat_e7 or item.lon_e7)
+        return rover.local_from_e7(item.lat_e7, item.lon_e7) if placed else rover.here()
+
+    def _drive(self, rover: RoverContext) -> None:
+        home = self.phase is AutoPhase.HOME
+        if not rover.follow(return_speed_mps(rover) if home else rover.waypoint_speed_mps()):
+            return
+        item = rover.runner.item()
+        if item is not None and item.command == Command.NAV_WAYPOINT and item.param1 > 0.0:
+            self._wait(rover, item.param1)
+        else:
+            self._item_done(rover)
+
+    def _loiter(self, rover: RoverContext) -> None:
+        self.station.run(rover)
+        item = rover.runner.item()
+        timed = item is not None and item.command == Command.NAV_LOITER_TIME
+        if item is None or not timed or rover.runner.state is not MissionState.ACTIVE:
+            return
+        if self.wait_until_us < 0:
+            if self.station.settled:
+                self.wait_until_us = rover.now_us + int(item.param1 * 1e6)
+        elif rover.now_us >= self.wait_until_us:
+            self._item_done(rover)
+
+    def _turns(self, rover: RoverContext) -> None:
+        self.circle.run(rover, rover.waypoint_speed_mps())
+        item = rover.runner.item()
+        if item is not None and self.circle.turns >= max(item.param1, 0.01):
+            self._item_done(rover)
+
+    def _wait(self, rover: RoverContext, seconds: float) -> None:
+        self.phase = AutoPhase.WAIT
+        self.wait_until_us = rover.now_us + int(seconds * 1e6)
+        rover.stop()
+
+    def _item_done(self, rover: RoverContext) -> None:
+        runner, navigator = rover.runner, rover.navigator
+        driven = self.phase in (AutoPhase.DRIVE, AutoPhase.WAIT)
+        rover.reached.append(runner.current)
+        rover.say(6, f"Reached waypoint #{runner.current}")
+        start = navigator.destination if driven else rover.here()
+        if runner.advance():
+            self._start_item(rover, start)
+        else:
+            self._finish(rover)
+
+    def _do_pending(self, rover: RoverContext) -> None:
+        for item in rover.runner.due(rover.now_us):
+            self._do(rover, item)
+
+    def _do(self, rover: RoverContext, item: MissionItem) -> None:
+        if item.command == Command.DO_CHANGE_SPEED and item.param2 > 0.0:
+            rover.speed_mps = item.param2
+            rover.say(6, f"Mission: speed {item.param2:.2f} m/s")
+        elif item.command == Command.DO_SET_REVERSE:
+            rover.navigator.reversed = item.param1 == 1.0
+        elif item.command == Command.DO_SET_HOME:
+            if item.param1 == 1.0 or not (item.lat_e7 or item.lon_e7):
+                lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
+                rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+            else:
+                rover.set_home(item.lat_e7, item.lon_e7, item.alt_m)
+
+    def _finish(self, rover: RoverContext) -> None:
+        """The mission is over: what MIS_DONE_BEHAVE says."""
+        self._do_pending(rover)
+        rover.say(5, "Mission Complete")
+        self.phase = AutoPhase.STOP
+        behaviour = rover.values["MIS_DONE_BEHAVE"]
+        if behaviour == _DONE_LOITER:
+            self.phase = AutoPhase.LOITER
+            self.station.begin(rover.here())
+            self.station.settled = True
+        elif behaviour == _DONE_ACRO:
+            rover.modes.change(Mode.ACRO, "mission end")
+        elif behaviour == _DONE_MANUAL:
+            rover.modes.change(Mode.MANUAL, "mission end")
+
+
+def _label(item: MissionItem) -> str:
+    return Command(item.command).name.removeprefix("NAV_").replace("_", " ").title()

@@ -1,0 +1,305 @@
+"""The parameters of one vehicle, their files and presets.
+
+Servo functions are not among them: they follow the wiring of the platform.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from pico_gz.core.ground_control import ParamInfo, ParamType
+from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY, ParamSpec
+
+_NAMES = tuple(PARAMETERS)
+_INDEX = {name: index for index, name in enumerate(_NAMES)}
+
+SIM_PREFIX = "SIM_"
+# Ground stations send single precision: 0.4 comes as 0.4000000059604645.
+_SINGLE_ROUNDING = 6e-8
+
+
+def allowed(spec: ParamSpec, value: float) -> bool:
+    """Whether ``value`` is in range and of the right type (whole, unless it is a float)."""
+    low = spec.low - _SINGLE_ROUNDING * abs(spec.low)
+    high = spec.high + _SINGLE_ROUNDING * abs(spec.high)
+    if not isfinite(value) or not low <= value <= high:
+        return False
+    return spec.type is ParamType.REAL32 or value == int(value)
+
+
+class ParamStore:
+    """Named numbers with a table of what they may be.
+
+    ``values`` is read directly in the control loop, so that a change counts at once. ``base``
+    are the values of this vehicle before anybody changed one: defaults, preset, fleet file.
+    """
+
+    __slots__ = ("_changed", "_dirty", "_sim_changed", "base", "values")
+
+    def __init__(self, overrides: Mapping[str, float] | None = None) -> None:
+        self.base: dict[str, float] = {name: spec.default for name, spec in PARAMETERS.items()}
+        for name, value in (overrides or {}).items():
+            spec = PARAMETERS.get(name)
+            if spec is None:
+                raise ConfigError(
+                    f"There is no parameter {name!r}.", hint=did_you_mean(name, PARAMETERS)
+                )
+            if not allowed(spec, value):
+                raise ConfigError(
+                    f"Parameter {name} cannot be {value}.",
+                    hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}.",
+                )
+            self.base[name] = float(value)
+        self.values: dict[str, float] = dict(self.base)
+        self._changed: dict[str, None] = {}
+        # What a parameter file sets is a change to the simulator, which has defaults of its own.
+        self._sim_changed = {n: None for n in overrides or {} if n.startswith(SIM_PREFIX)}
+        self._dirty = False
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def info(self, name: str) -> ParamInfo | None:
+        """One parameter by name, ``None`` when there is none."""
+        index = _INDEX.get(name)
+        return None if index is None else self._info(index)
+
+    def info_at(self, index: int) -> ParamInfo | None:
+        """One parameter by index 0..count-1, ``None`` outside."""
+        return self._info(index) if 0 <= index < len(_NAMES) else None
+
+    def set(self, name: str, value: float) -> bool:
+        """Change one; refused are values out of range or of the wrong type, and read-only ones."""
+        spec = PARAMETERS.get(name)
+        if spec is None or not allowed(spec, value):
+            return False
+        if name in READ_ONLY and value != self.values[name]:
+            return False
+        # What was set is reported even if it did not change: the sender waits for the echo.
+        self._note_set(name)
+        if self.values[name] != value:
+            self.values[name] = float(value)
+            self._dirty = True
+        return True
+
+    def _note_set(self, name: str) -> None:
+        self._changed[name] = None
+        if name.startswith(SIM_PREFIX):
+            self._sim_changed[name] = None
+
+    def note(self, name: str, value: float) -> None:
+        """Change one that only reports (MIS_TOTAL): told to the ground, not kept in a file."""
+        if self.values[name] != value:
+            self.values[name] = self.base[name] = float(value)
+            self._changed[name] = None
+
+    def reset(self) -> None:
+        """Go back to the values of before any change."""
+        for name, value in self.base.items():
+            if self.values[name] != value:
+                self.values[name] = value
+                self._note_set(name)
+                self._dirty = True
+
+    def changed_from_base(self) -> dict[str, float]:
+        """What a parameter file has to keep."""
+        return {name: v for name, v in self.values.items() if v != self.base[name]}
+
+    def take_dirty(self) -> bool:
+        """Whether anything changed since the last call."""
+        dirty, self._dirty = self._dirty, False
+        return dirty
+
+    def keep_dirty(self) -> None:
+        """The change could not be saved, so it still has to be."""
+        self._dirty = True
+
+    def drain_changes(self) -> list[ParamInfo]:
+        """Take what was set since the last call, in that order."""
+        if not self._changed:
+            return []
+        names = list(self._changed)
+        self._changed.clear()
+        return [self._info(_INDEX[name]) for name in names]
+
+    def drain_sim_changes(self) -> dict[str, float]:
+        """Take the ``SIM_*`` parameters set since the last call: they belong to the simulator."""
+        if not self._sim_changed:
+            return {}
+        names, self._sim_changed = self._sim_changed, {}
+        return {name: self.values[name] for name in names}
+
+    def save_state(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"values": dict(self.values), "base": dict(self.base), "dirty": self._dirty}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; parameters it does not name keep their value."""
+        for name, value in state["values"].items():
+            if name in self.values:
+                self.values[name] = float(value)
+                self.base[name] = float(state["base"][name])
+        self._dirty = bool(state["dirty"])
+        self._changed.clear()
+
+    def _info(self, index: int) -> ParamInfo:
+        name = _NAMES[index]
+        return ParamInfo(name, self.values[name], PARAMETERS[name].type, index)
+
+
+_SEPARATOR = re.compile(r"[,\s]+")
+
+
+def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
+    """Read a parameter file; ``#`` starts a comment.
+
+    Args:
+        path: the file.
+        strict: raise on a name or value that cannot be; otherwise leave such lines out.
+
+    Raises:
+        ConfigError: it cannot be read, or (strict) a line makes no sense; names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Parameter file {path} cannot be read: {error}.") from error
+    values: dict[str, float] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition("#")[0].strip()
+        if not content:
+            continue
+        try:
+            name, value = _parse_line(content)
+        except ConfigError as error:
+            if strict:
+                raise ConfigError(
+                    f"{path}, line {number}: {error.message}", hint=error.hint
+                ) from None
+            continue
+        values[name] = value
+    return values
+
+
+def write_parameter_file(path: Path, values: Mapping[str, float]) -> None:
+    """Replace a parameter file in one move: a kill leaves the old one or the new one, whole.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; the old file is untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"{name},{value!r}\n" for name, value in sorted(values.items()))
+    # The process id keeps two runs that share a file from writing into one temporary.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _parse_line(content: str) -> tuple[str, float]:
+    parts = _SEPARATOR.split(content)
+    if len(parts) != 2:
+        raise ConfigError(f"{content!r} is not NAME,VALUE.")
+    name = parts[0].upper()
+    spec = PARAMETERS.get(name)
+    if spec is None:
+        raise ConfigError(f"there is no parameter {name!r}.", hint=did_you_mean(name, PARAMETERS))
+    try:
+        value = float(parts[1])
+    except ValueError:
+        raise ConfigError(f"{parts[1]!r} is no number.") from None
+    if not allowed(spec, value):
+        raise ConfigError(
+            f"{name} cannot be {parts[1]}.", hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}."
+        )
+    return name, value
+
+
+# A small rover: 1 m/s at full throttle, so 0.7 m/s takes 70 %.
+_PICO_TRAIL = {
+    "CRUISE_SPEED": 0.7,
+    "CRUISE_THROTTLE": 70.0,
+    "WP_SPEED": 0.7,
+    "ATC_SPEED_P": 0.4,
+    "ATC_SPEED_I": 0.4,
+    "ATC_ACCEL_MAX": 0.8,
+    "MOT_SLEWRATE": 300.0,
+    "MOT_THR_MIN": 5.0,
+    "BATT_MONITOR": 4.0,
+    "BATT_CAPACITY": 2000.0,
+}
+
+_PRESETS: dict[str, dict[str, float]] = {
+    # Track 0.15 m, chi 1.6: full differential steering turns at 2/0.24 = 8.3 rad/s.
+    "pico_trail_freenove": {
+        **_PICO_TRAIL,
+        "ATC_STR_RAT_FF": 0.12,
+        "ATC_STR_RAT_P": 0.05,
+        "ATC_STR_RAT_I": 0.1,
+        "ATC_STR_RAT_MAX": 100.0,
+        "ATC_STR_ACC_MAX": 360.0,
+        "TURN_RADIUS": 0.2,
+        "WENC_RADIUS": 0.033,
+    },
+    "pico_trail_ackermann": {
+        **_PICO_TRAIL,
+        "ATC_STR_RAT_FF": 0.2,
+        "ATC_STR_RAT_P": 0.1,
+        "ATC_STR_RAT_I": 0.1,
+        "ATC_STR_RAT_MAX": 120.0,
+        "ATC_STR_ACC_MAX": 360.0,
+        "TURN_RADIUS": 0.3,
+        "WENC_RADIUS": 0.033,
+    },
+    "ardupilot_skid": {
+        "CRUISE_SPEED": 3.0,
+        "CRUISE_THROTTLE": 75.0,
+        "WP_SPEED": 3.0,
+        "WENC_RADIUS": 0.06,
+        "ATC_STR_RAT_FF": 0.2,
+        "ATC_ACCEL_MAX": 2.0,
+    },
+    "ardupilot_car": {
+        "CRUISE_SPEED": 5.0,
+        "CRUISE_THROTTLE": 30.0,
+        "WP_SPEED": 5.0,
+        "WENC_RADIUS": 0.1,
+        "ATC_STR_RAT_FF": 0.2,
+        "ATC_ACCEL_MAX": 2.0,
+        "ATC_SPEED_I": 0.1,
+        "TURN_RADIUS": 0.9,
+    },
+}
+# No dead zone, and wheels that do not scrub: 2/0.15 = 13.3 rad/s.
+_PRESETS["ideal"] = {
+    **_PRESETS["pico_trail_freenove"],
+    "MOT_THR_MIN": 0.0,
+    "ATC_STR_RAT_FF": 0.075,
+    "ATC_STR_RAT_P": 0.03,
+}
+
+
+def preset_params(preset_name: str) -> dict[str, float]:
+    """Return the parameters of a rover description.
+
+    Raises:
+        ConfigError: there is no such description; the hint names the nearest.
+    """
+    found = _PRESETS.get(preset_name)
+    if found is None:
+        raise ConfigError(
+            f"There are no parameters for a rover {preset_name!r}.",
+            hint=did_you_mean(preset_name, _PRESETS),
+        )
+    return dict(found)

@@ -1,0 +1,1 @@
+"""External autopilots on the FDM wire: server, records, processes."""

@@ -1,0 +1,289 @@
+"""Starts an ArduRover: a line to paste, or a child process.
+
+ArduRover ignores SIGTERM and SIGINT while its simulator is silent, so it is ended before the
+server that it talks to, and killed after a second. When this process is killed, the kernel kills
+the autopilot; a script around an autopilot should ``exec`` it, or only the script is killed then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
+from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.vehicle_config import ChannelMap, DriveKind, VehicleConfig
+from pico_gz.errors import LaunchError, MissingProgramError
+
+PARAMETER_FILE = "rover.parm"
+
+# SERVOn_FUNCTION: which output does what.
+_THROTTLE_LEFT, _THROTTLE_RIGHT = 73, 74
+_STEERING, _THROTTLE = 26, 70
+
+
+class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in the start-up line of one ArduRover.
+
+    Attributes:
+        vehicle_id: also the MAVLink system id; the instance is one less.
+        fdm_port: where the kit serves the vehicle.
+        home: the fleet's origin, the same for all.
+        gcs_port: UDP port of the ground station.
+        gcs_host: and its host.
+        fdm_host: numeric address of the kit.
+        speedup: how many times faster than real time it may run.
+        program: name or path of the binary.
+        run_dir: folder of its own, for its parameters and logs.
+    """
+
+    vehicle_id: int
+    fdm_port: int
+    home: LocalFrame
+    gcs_port: int
+    gcs_host: str = "127.0.0.1"
+    fdm_host: str = "127.0.0.1"
+    speedup: float = 1.0
+    program: str = "ardurover"
+    run_dir: str = ""
+
+    def command(self) -> list[str]:
+        """The program and its arguments, to be started in the run folder."""
+        instance = self.vehicle_id - 1
+        home = self.home
+        words = [
+            self.program,
+            "--model",
+            f"JSON:{self.fdm_host}",
+            "-I",
+            str(instance),
+            "--sysid",
+            str(self.vehicle_id),
+            "--home",
+            f"{home.lat_deg:.7f},{home.lon_deg:.7f},{home.alt_m:g},0",
+            "--speedup",
+            f"{self.speedup:g}",
+            f"--serial0=udpclient:{self.gcs_host}:{self.gcs_port}",
+            "--defaults",
+            PARAMETER_FILE,
+        ]
+        if self.fdm_port != FDM_BASE + FDM_STRIDE * instance:
+            words[5:5] = ["--sim-port-out", str(self.fdm_port)]
+        return words
+
+    def line(self) -> str:
+        """The line to paste into a terminal."""
+        folder = shlex.quote(self.run_dir or f"rover_{self.vehicle_id}")
+        return f"mkdir -p {folder} && cd {folder} && {shlex.join(self.command())}"
+
+
+def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> dict[str, float]:
+    """Return the ArduRover parameters that fit a rover description."""
+    channels = vehicle.channels if vehicle is not None else spec.channels
+    return {
+        "FRAME_CLASS": 1,
+        **_outputs(spec.drive, channels),
+        **_speeds(spec),
+        "ARMING_CHECK": 1,
+        "AHRS_EKF_TYPE": 3,
+        "EK2_ENABLE": 0,
+        "EK3_ENABLE": 1,
+        "FS_CRASH_CHECK": 0,
+        "FS_THR_ENABLE": 0,
+        "FS_GCS_ENABLE": 0,
+        "RC1_MIN": 1000,
+        "RC1_MAX": 2000,
+        "RC1_TRIM": 1500,
+        "RC3_MIN": 1000,
+        "RC3_MAX": 2000,
+        "RC3_TRIM": 1500,
+        "MODE1": 10,
+        "MODE2": 11,
+        "MODE3": 12,
+        "MODE4": 1,
+        "MODE5": 4,
+        "MODE6": 0,
+    }
+
+
+def parameter_file(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> str:
+    """Return the text of ``rover.parm``."""
+    lines = [f"# ArduRover parameters for the preset {spec.preset}."]
+    lines += [f"{name} {value:g}" for name, value in rover_parameters(spec, vehicle).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _outputs(drive: DriveKind, channels: ChannelMap) -> dict[str, float]:
+    if drive is DriveKind.SKID:
+        functions = {channels.left: _THROTTLE_LEFT, channels.right: _THROTTLE_RIGHT}
+    else:
+        functions = {channels.steering: _STEERING, channels.throttle: _THROTTLE}
+    found: dict[str, float] = {}
+    # ArduRover's own defaults sit on 1 and 3: take them away where they do not belong.
+    for channel in sorted({1, 3} | functions.keys()):
+        found[f"SERVO{channel}_FUNCTION"] = functions.get(channel, 0)
+        found[f"SERVO{channel}_MIN"] = 1000
+        found[f"SERVO{channel}_MAX"] = 2000
+        found[f"SERVO{channel}_TRIM"] = 1500
+    return found
+
+
+def _speeds(spec: RoverSpec) -> dict[str, float]:
+    """Speeds and steering gain: ArduPilot's own for its SITL rovers, else from the rover."""
+    if spec.preset == "ardupilot_skid":
+        cruise, throttle, radius, steering = 3.0, 75.0, 2.0, 0.2
+    elif spec.preset == "ardupilot_car":
+        cruise, throttle, radius, steering = 5.0, 30.0, 3.0, 0.75
+    else:
+        cruise, throttle, radius = round(0.7 * spec.max_speed, 2), 70.0, 2.0
+        steering = round(_steering_per_turn_rate(spec), 3)
+    return {
+        "CRUISE_SPEED": cruise,
+        "CRUISE_THROTTLE": throttle,
+        "WP_SPEED": cruise,
+        "WP_RADIUS": radius,
+        "ATC_STR_RAT_FF": steering,
+        **({"ATC_SPEED_P": 0.1} if spec.preset == "ardupilot_car" else {}),
+    }
+
+
+def _steering_per_turn_rate(spec: RoverSpec) -> float:
+    """Steering output per rad/s: at full spin for skid steer, at 1 m/s for an Ackermann."""
+    if spec.drive is DriveKind.SKID:
+        full_radps = 2.0 * spec.skid_turn_radps or 2.0 * spec.max_speed / spec.effective_track_m
+        return 1.0 / full_radps
+    if spec.turn_circle_m:
+        return 0.5 * spec.turn_circle_m
+    return spec.wheel_base / math.tan(math.radians(spec.max_steer_deg))
+
+
+GRACE_S = 1.0
+LOG_FILE = "autopilot.log"
+_TAIL_LINES = 20
+_POLL_S = 0.01
+_PR_SET_PDEATHSIG = 1
+
+
+class AutopilotProcess:
+    """Runs one autopilot in a folder of its own; its output goes to ``autopilot.log`` there."""
+
+    def __init__(self, command: Sequence[str], run_dir: Path) -> None:
+        self._command = tuple(command)
+        self._run_dir = run_dir
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> AutopilotProcess:
+        """Start it.
+
+        Raises:
+            MissingProgramError: there is no such program.
+        """
+        self._run_dir.mkdir(parents=True, exist_ok=True)
+        with (self._run_dir / LOG_FILE).open("ab") as output:
+            try:
+                self._process = subprocess.Popen(
+                    self._command,
+                    cwd=self._run_dir,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=_tie_to_this_process(),
+                )
+            except FileNotFoundError as exc:
+                raise MissingProgramError(
+                    f"There is no program {self._command[0]!r}.",
+                    hint="Build ArduRover SITL and put it on the PATH, or name it in full.",
+                ) from exc
+        return self
+
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._process is not None and not _has_ended(self._process)
+
+    def require_running(self) -> None:
+        """Raise what it said last if it has ended by itself.
+
+        Raises:
+            LaunchError: with its exit code and last lines.
+        """
+        if self._process is not None and _has_ended(self._process):
+            raise LaunchError(
+                f"{self._command[0]} has ended.",
+                command=self._command,
+                exit_code=self._process.returncode,
+                output_tail=self.last_lines(),
+            )
+
+    def last_lines(self) -> list[str]:
+        """The end of its output."""
+        try:
+            text = (self._run_dir / LOG_FILE).read_text(errors="replace")
+        except OSError:
+            return []
+        return text.splitlines()[-_TAIL_LINES:]
+
+    def stop(self) -> None:
+        """Ask it and its children to end, then make them; harmless when it has ended."""
+        process, self._process = self._process, None
+        if process is None or _has_ended(process):
+            return
+        _signal_group(process, signal.SIGTERM)
+        deadline_s = time.monotonic() + GRACE_S
+        while not _has_ended(process):
+            if time.monotonic() >= deadline_s:
+                _signal_group(process, signal.SIGKILL)
+            time.sleep(_POLL_S)
+
+    def __enter__(self) -> AutopilotProcess:
+        """Start on entry."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop on exit."""
+        self.stop()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has; what it has left running is killed."""
+    if process.returncode is None:
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return False
+        # While its exit code waits to be read, nobody else can get the number of its group.
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+    return True
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _tie_to_this_process() -> Callable[[], None] | None:
+    """What a new process does to be killed when this one is gone."""
+    # The kernel watches the thread, not the process: of threads that end, it would be told too.
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return None
+    # Found before the fork: a child of a process with threads must not wait for any lock.
+    prctl, kill_signal, parent = ctypes.CDLL(None).prctl, int(signal.SIGKILL), os.getpid()
+
+    def tie() -> None:
+        prctl(_PR_SET_PDEATHSIG, kill_signal, 0, 0, 0)
+        if os.getppid() != parent:  # it was gone before
+            os._exit(1)
+
+    return tie

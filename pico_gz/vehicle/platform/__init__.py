@@ -1,0 +1,1 @@
+"""The simulated board of a vehicle and its peripherals."""

@@ -1,0 +1,460 @@
+"""SitlPlatform: everything an autopilot can touch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import msgspec
+
+from pico_gz.core.board_options import PlatformOptions, choice
+from pico_gz.core.messages import (
+    ActuatorCommands,
+    BarometerData,
+    CompassData,
+    EncoderData,
+    GpsData,
+    Quaternion,
+    RangefinderData,
+    SensorData,
+)
+from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.units import normalized_from_pwm
+from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, DriveKind, VehicleId
+from pico_gz.errors import ConfigError, MessageError
+from pico_gz.vehicle.platform.buses import (
+    SitlSpi,
+    SitlUart,
+    SpiDevice,
+    SpiWiring,
+    UartLine,
+    UartPeer,
+    check_baud,
+    check_bus,
+)
+from pico_gz.vehicle.platform.gps_serial import SerialOutputs
+from pico_gz.vehicle.platform.pins import (
+    DEFAULT_FREQUENCY_HZ,
+    PWM_CHANNELS,
+    GpioDirection,
+    GpioLine,
+    PwmBank,
+    SitlGpio,
+    SitlPwm,
+    check_frequency,
+)
+from pico_gz.vehicle.platform.sensor_inputs import ImuSample, SensorInbox, SensorMounting
+from pico_gz.vehicle.rc.source import RcFrame, rc_frame
+
+
+class SitlTimer(Snapshot):
+    """Simulation time as the vehicle sees it: that of the newest sensor record.
+
+    It stands while the simulator stands; nothing here looks at the wall clock.
+    """
+
+    __slots__ = ("_now_us",)
+    _state_fields: ClassVar[tuple[str, ...]] = ("_now_us",)
+
+    def __init__(self) -> None:
+        self._now_us = 0
+
+    def now_us(self) -> int:
+        """Simulation time [us]."""
+        return self._now_us
+
+    def elapsed_us(self, since_us: int) -> int:
+        """Simulation time that has passed since ``since_us`` [us]."""
+        return self._now_us - since_us
+
+    def set_us(self, time_us: int) -> None:
+        """Set the time [us]; for the platform, which takes it from the sensor records."""
+        self._now_us = time_us
+
+
+class ClaimTable:
+    """Keeps one owner per peripheral, so that two drivers never share a pin unnoticed."""
+
+    def __init__(self, vehicle_id: int) -> None:
+        self._vehicle_id = vehicle_id
+        self._owners: dict[tuple[str, int], str] = {}
+
+    def claim(self, kind: str, number: int, allowed: range, owner: str) -> None:
+        """Give the peripheral to ``owner``.
+
+        Raises:
+            ConfigError: the board has none of that number, or somebody holds it.
+        """
+        if isinstance(number, bool) or number not in allowed:
+            raise ConfigError(
+                f"Vehicle {self._vehicle_id}: there is no {kind} {number}.",
+                hint=f"{kind} runs from {allowed.start} to {allowed.stop - 1}.",
+            )
+        holder = self._owners.get((kind, number))
+        if holder is not None:
+            raise ConfigError(
+                f"Vehicle {self._vehicle_id}: {kind} {number} is taken by {holder}.",
+                hint="Close it first, or choose another.",
+            )
+        self._owners[kind, number] = owner
+
+    def release(self, kind: str, number: int) -> None:
+        """Let go of the peripheral; harmless when nobody holds it."""
+        self._owners.pop((kind, number), None)
+
+    def owner(self, kind: str, number: int) -> str | None:
+        """Who holds it, ``None`` when nobody does."""
+        return self._owners.get((kind, number))
+
+
+SYSTEM_CLOCK_HZ = 125_000_000
+UART_PORTS = range(8)
+SPI_BUSES = range(2)
+GPIO_PINS = range(30)
+SERVO_OUTPUTS = 16
+
+
+class Board(Snapshot):
+    """Gives out peripherals, each to one owner at a time.
+
+    Attributes:
+        vehicle_id: whose board it is.
+    """
+
+    def __init__(self, vehicle_id: int) -> None:
+        self.vehicle_id = int(VehicleId(vehicle_id))
+        self._claims = ClaimTable(self.vehicle_id)
+        self._pwm = PwmBank()
+        self._uart_lines: dict[int, UartLine] = {}
+        self._gpio_lines: dict[int, GpioLine] = {}
+        self._spi_wirings = {bus: SpiWiring(bus) for bus in SPI_BUSES}
+
+    def system_clock_hz(self) -> int:
+        """Speed of the simulated processor [Hz], that of an RP2040."""
+        return SYSTEM_CLOCK_HZ
+
+    def create_uart(
+        self, port: int, baud: int = 115_200, *, owner: str = "the autopilot"
+    ) -> SitlUart:
+        """Claim a serial port, 0..7.
+
+        Raises:
+            ConfigError: somebody holds it (named), or there is none of that number.
+        """
+        check_baud(port, baud)
+        self._claims.claim("UART", port, UART_PORTS, owner)
+        return SitlUart(port, baud, self._uart_line(port), self._releaser("UART", port))
+
+    def uart_peer(self, port: int) -> UartPeer:
+        """The far end of a serial port: for a test, a model or a GPS receiver."""
+        line = self._uart_line(port)
+        return UartPeer(rx=line.to_peer, tx=line.to_vehicle)
+
+    def create_spi(
+        self,
+        bus: int,
+        frequency_hz: int = 1_000_000,
+        mode: int = 0,
+        *,
+        owner: str = "the autopilot",
+    ) -> SitlSpi:
+        """Claim an SPI bus, 0 or 1; raises ``ConfigError`` like ``create_uart``."""
+        check_bus(bus, frequency_hz, mode)
+        self._claims.claim("SPI", bus, SPI_BUSES, owner)
+        return SitlSpi(self._spi_wirings[bus], frequency_hz, mode, self._releaser("SPI", bus))
+
+    def attach_spi_device(self, bus: int, chip_select: int, device: SpiDevice) -> None:
+        """Wire a device to a chip select of a bus, before or after the bus is claimed."""
+        if bus not in self._spi_wirings:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no SPI {bus}.")
+        self._spi_wirings[bus].attach(chip_select, device)
+
+    def create_pwm(
+        self,
+        channel: int,
+        frequency_hz: int = DEFAULT_FREQUENCY_HZ,
+        *,
+        owner: str = "the autopilot",
+    ) -> SitlPwm:
+        """Claim a servo output, 1..32 (SERVO1 = 1), which then gives neutral pulses.
+
+        Raises:
+            ConfigError: somebody holds it (named), or there is none of that number.
+        """
+        check_frequency(channel, frequency_hz)
+        self._claims.claim("PWM", channel, PWM_CHANNELS, owner)
+        return SitlPwm(channel, frequency_hz, self._pwm, self._releaser("PWM", channel))
+
+    def create_gpio(
+        self, pin: int, direction: GpioDirection, *, owner: str = "the autopilot"
+    ) -> SitlGpio:
+        """Claim a digital pin, 0..29; raises ``ConfigError`` like ``create_uart``."""
+        direction = choice(GpioDirection, direction, "direction")
+        self._claims.claim("GPIO", pin, GPIO_PINS, owner)
+        return SitlGpio(pin, direction, self._gpio_line(pin), self._releaser("GPIO", pin))
+
+    def drive_gpio(self, pin: int, level: bool) -> None:
+        """Set the level that the world puts on a pin: a button, a bumper, an encoder."""
+        self._gpio_line(pin).change(input_level=bool(level))
+
+    def gpio_level(self, pin: int) -> bool:
+        """The level on a pin, as the world sees it."""
+        return self._gpio_line(pin).level()
+
+    def servo_outputs_us(self) -> tuple[int, ...]:
+        """Pulse widths of SERVO1..16 [us]; 0 = nobody has claimed the channel."""
+        return tuple(self._pwm.pulses_us[1 : SERVO_OUTPUTS + 1])
+
+    def save_state(self) -> dict[str, Any]:
+        """Levels, pulses and waiting bytes, as plain values; claims are not part of it."""
+        return {
+            "pwm": self._pwm.save_state(),
+            "uarts": {str(port): line.save_state() for port, line in self._uart_lines.items()},
+            "gpios": {str(pin): line.save_state() for pin, line in self._gpio_lines.items()},
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; servo outputs must be claimed as they were.
+
+        Raises:
+            ConfigError: the snapshot drives a servo output that nobody holds now.
+        """
+        self._pwm.load_state(state["pwm"])
+        for port in UART_PORTS:
+            saved = state["uarts"].get(str(port))
+            if saved is not None or port in self._uart_lines:
+                self._uart_line(port).load_state(saved or UartLine().save_state())
+        for pin in GPIO_PINS:
+            saved = state["gpios"].get(str(pin))
+            if saved is not None or pin in self._gpio_lines:
+                self._gpio_line(pin).load_state(saved or GpioLine().save_state())
+
+    def _uart_line(self, port: int) -> UartLine:
+        if port not in UART_PORTS:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no UART {port}.")
+        return self._uart_lines.setdefault(port, UartLine())
+
+    def _gpio_line(self, pin: int) -> GpioLine:
+        if pin not in GPIO_PINS:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no GPIO {pin}.")
+        return self._gpio_lines.setdefault(pin, GpioLine())
+
+    def _releaser(self, kind: str, number: int) -> partial[None]:
+        return partial(self._claims.release, kind, number)
+
+
+ADC_MAX = 4095
+ADC_REFERENCE_V = 3.3
+# No record has this time, so the first one is new whatever its time is.
+NO_RECORD_US = -1
+
+
+class SitlPlatform(Board):
+    """One vehicle's pins, ports, sensors and clock; all that its autopilot ever sees.
+
+    The bridge injects sensor records and collects actuator commands; the autopilot claims
+    peripherals with ``create_*`` and reads samples, each exactly once. Everything is called
+    on the simulation thread.
+
+    Attributes:
+        vehicle_id: whose board it is.
+        drive: how the vehicle is driven, and so what its channels mean.
+        channels: which servo output does what.
+        options: how sensors are mounted and read.
+        timer: simulation time, that of the newest sensor record.
+        stale_records: records ignored because their time was not new.
+    """
+
+    def __init__(
+        self,
+        vehicle_id: int,
+        *,
+        drive: DriveKind = DriveKind.SKID,
+        channels: ChannelMap = ARDUPILOT_CHANNELS,
+        options: PlatformOptions | None = None,
+    ) -> None:
+        super().__init__(vehicle_id)
+        self.drive = drive
+        self.channels = channels
+        self.options = PlatformOptions() if options is None else options
+        self.timer = SitlTimer()
+        self.stale_records = 0
+        self._record_us = NO_RECORD_US
+        self._inbox = SensorInbox()
+        self._mounting = SensorMounting(self.options)
+        self._rc: RcFrame | None = None
+        self._serial = self._make_serial_outputs()
+        self._first_channel, self._second_channel = self._drive_channels()
+        self._first_us = self._second_us = 0
+        self._motors, self._servos = self._normalized(0, 0)
+
+    # --- radio and battery ----------------------------------------------------------------
+
+    def rc_read(self) -> RcFrame | None:
+        """The newest radio frame, ``None`` before the first; its time tells a lost link."""
+        return self._rc
+
+    def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
+        """Take a radio frame of up to 16 channels [us], received at ``now_us``."""
+        self._rc = rc_frame(channels_us, now_us)
+
+    def read_battery_adc(self) -> int:
+        """The 12 bit reading of the battery voltage behind its divider; 0 before any."""
+        battery = self._inbox.battery
+        if battery is None:
+            return 0
+        full_scale_v = ADC_REFERENCE_V * self.options.battery_divider
+        return min(ADC_MAX, max(0, math.floor(battery.voltage_v / full_scale_v * ADC_MAX + 0.5)))
+
+    def read_battery_current_a(self) -> float:
+        """Current drawn from the battery [A]; 0 before any sample."""
+        battery = self._inbox.battery
+        return 0.0 if battery is None else battery.current_a
+
+    # --- sensors: each sample is given once -----------------------------------------------
+
+    def read_imu(self) -> list[ImuSample]:
+        """Take the waiting IMU samples with their times [us], oldest first, at most 64.
+
+        Axes and sign are the chip's (``options``), as for ``read_compass``.
+        """
+        samples = self.read_body_imu()
+        if self._mounting.imu_is_plain:
+            return samples
+        return [self._mounting.imu(sample) for sample in samples]
+
+    def read_gps(self) -> GpsData | None:
+        """Take the new fix, ``None`` when there is none."""
+        sample, self._inbox.gps = self._inbox.gps, None
+        return sample
+
+    def read_compass(self) -> CompassData | None:
+        """Take the new compass sample; its numbers are in ``options.compass_unit``."""
+        sample = self.read_body_compass()
+        if sample is None or self._mounting.compass_is_plain:
+            return sample
+        return self._mounting.compass(sample)
+
+    def read_barometer(self) -> BarometerData | None:
+        """Take the new barometer sample; its pressure is in ``options.pressure_unit``."""
+        sample = self.read_pascals()
+        if sample is None or self._mounting.barometer_is_plain:
+            return sample
+        return self._mounting.barometer(sample)
+
+    def read_rangefinders(self) -> tuple[RangefinderData | None, ...] | None:
+        """Take the new distances, one per fitted sensor; ``None`` is one, or all, without."""
+        sample, self._inbox.rangefinders = self._inbox.rangefinders, None
+        return sample
+
+    def read_encoders(self) -> EncoderData | None:
+        """Take the new wheel encoder counts, ``None`` when there are none."""
+        sample, self._inbox.encoders = self._inbox.encoders, None
+        return sample
+
+    def read_attitude_quat(self) -> Quaternion | None:
+        """Take the new attitude of a fitted AHRS chip, body FRD to NED, (w, x, y, z)."""
+        sample, self._inbox.attitude_quat = self._inbox.attitude_quat, None
+        return sample
+
+    # --- the same samples, for an autopilot that leaves the board to its drivers -----------
+
+    def read_body_imu(self) -> list[ImuSample]:
+        """``read_imu`` in body axes FRD and specific force, however the chip is mounted."""
+        fifo = self._inbox.imu
+        samples = list(fifo)
+        fifo.clear()
+        return samples
+
+    def read_body_compass(self) -> CompassData | None:
+        """``read_compass`` in body axes FRD and gauss, however the chip is mounted."""
+        sample, self._inbox.compass = self._inbox.compass, None
+        return sample
+
+    def read_pascals(self) -> BarometerData | None:
+        """``read_barometer`` in pascal, whatever unit the chip tells."""
+        sample, self._inbox.barometer = self._inbox.barometer, None
+        return sample
+
+    @property
+    def imu_overruns(self) -> int:
+        """IMU samples lost because nobody read them in time."""
+        return self._inbox.imu_overruns
+
+    # --- bridge side ----------------------------------------------------------------------
+
+    def inject_sensors(self, data: SensorData) -> None:
+        """Take one step's samples and its time; a record whose time is not new is ignored.
+
+        Raises:
+            MessageError: the record belongs to another vehicle.
+        """
+        if data.vehicle_id != self.vehicle_id:
+            raise MessageError(
+                f"Vehicle {self.vehicle_id} was given a record of vehicle {data.vehicle_id}."
+            )
+        time_us = data.timestamp_us
+        if time_us <= self._record_us:
+            self.stale_records += 1
+            return
+        self._record_us = time_us
+        self.timer.set_us(time_us)
+        self._inbox.put(data)
+        if self._serial is not None and data.gps is not None:
+            self._serial.report(data.gps, time_us)
+
+    def collect_actuator_commands(self) -> ActuatorCommands:
+        """What the servo outputs ask for now; an unclaimed or silent channel is neutral."""
+        pulses_us = self._pwm.pulses_us
+        first_us, second_us = pulses_us[self._first_channel], pulses_us[self._second_channel]
+        if first_us != self._first_us or second_us != self._second_us:
+            self._first_us, self._second_us = first_us, second_us
+            self._motors, self._servos = self._normalized(first_us, second_us)
+        return ActuatorCommands(self.timer.now_us(), self.vehicle_id, self._motors, self._servos)
+
+    # --- snapshots ------------------------------------------------------------------------
+
+    def save_state(self) -> dict[str, Any]:
+        """Everything needed to go on from here, as plain values; claims are not part of it."""
+        return {
+            **super().save_state(),
+            "record_us": self._record_us,
+            "stale_records": self.stale_records,
+            "timer": self.timer.save_state(),
+            "inbox": self._inbox.save_state(),
+            "rc": msgspec.to_builtins(self._rc),
+            "serial": None if self._serial is None else self._serial.save_state(),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; the autopilot must have claimed its channels."""
+        super().load_state(state)
+        self._record_us = state["record_us"]
+        self.stale_records = state["stale_records"]
+        self.timer.load_state(state["timer"])
+        self._inbox.load_state(state["inbox"])
+        self._rc = msgspec.convert(state["rc"], RcFrame | None)
+        if self._serial is not None and state["serial"] is not None:
+            self._serial.load_state(state["serial"])
+
+    # --- inside ---------------------------------------------------------------------------
+
+    def _make_serial_outputs(self) -> SerialOutputs | None:
+        outputs = self.options.serial_outputs
+        if not outputs:
+            return None
+        ends = {port: self.uart_peer(port) for port in outputs}
+        return SerialOutputs(outputs, ends, self.options.utc_start_s)
+
+    def _drive_channels(self) -> tuple[int, int]:
+        if self.drive is DriveKind.SKID:
+            return self.channels.left, self.channels.right
+        return self.channels.throttle, self.channels.steering
+
+    def _normalized(
+        self, first_us: int, second_us: int
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        first, second = normalized_from_pwm(first_us), normalized_from_pwm(second_us)
+        return ((first, second), ()) if self.drive is DriveKind.SKID else ((first,), (second,))

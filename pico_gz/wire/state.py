@@ -1,0 +1,392 @@
+"""The JSON state record that a simulator sends to an autopilot.
+
+The autopilot finds its keys by substring search, not with a JSON parser, so the writer keeps
+to what every release reads: compact text, one line feed on both sides and none inside,
+``velocity`` ahead of ``velocity_wind``, sections ahead of their members, finite numbers, less
+than one Ethernet frame. The reader is a real JSON parser: it ignores unknown keys and refuses
+a record as a whole when a value is missing, mistyped, doubled, not finite or absurd.
+
+ArduPilot reads none of it. Its parser looks for substrings, so the extra keys follow all
+others, and none of them may contain a key of the protocol (``source`` contains ``rc``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from pico_gz.core.messages import Quaternion, SensorData, Vector3
+from pico_gz.errors import DecodeError, EncodeError
+
+MAX_RECORD_BYTES = 4096
+MAX_REPLY_BYTES = 1400
+MAX_NESTING = 4
+MAX_RANGEFINDERS = 6
+
+# No rover gets further, faster or spins harder; 1e308 is a fault, not a measurement.
+_PLAUSIBLE = 1e7
+_PLAUSIBLE_TIME_S = 1e9
+
+
+class ImuRecord(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    rename={"gyro_frd_radps": "gyro", "accel_frd_mps2": "accel_body"},
+):
+    """The ``imu`` section: rate [rad/s] and specific force [m/s^2], body FRD."""
+
+    gyro_frd_radps: Vector3
+    accel_frd_mps2: Vector3
+
+
+class WindvaneRecord(
+    msgspec.Struct, frozen=True, gc=False, rename={"from_rad": "direction", "speed_mps": "speed"}
+):
+    """The ``windvane`` section: where the apparent wind comes from, and its speed [m/s].
+
+    ``from_rad`` is clockwise from the bow [rad].
+    """
+
+    from_rad: float
+    speed_mps: float
+
+
+class BatteryRecord(
+    msgspec.Struct, frozen=True, gc=False, rename={"voltage_v": "voltage", "current_a": "current"}
+):
+    """The ``battery`` section, volts and amperes."""
+
+    voltage_v: float
+    current_a: float
+
+
+class StateRecord(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename={
+        "timestamp_s": "timestamp",
+        "position_ned_m": "position",
+        "attitude_rad": "attitude",
+        "quat_wxyz": "quaternion",
+        "velocity_ned_mps": "velocity",
+        "latitude_deg": "latitude",
+        "longitude_deg": "longitude",
+        "altitude_m": "altitude",
+        "wind_ned_mps": "velocity_wind",
+        "airspeed_mps": "airspeed",
+    },
+):
+    """One state record; the order of the fields is the order on the wire.
+
+    Attributes:
+        timestamp_s: physics time [s].
+        imu: rate and specific force.
+        position_ned_m: from the autopilot's home [m].
+        attitude_rad: roll, pitch, yaw [rad]; this or ``quat_wxyz`` must be there.
+        quat_wxyz: body FRD to NED; wins when both are there.
+        velocity_ned_mps: [m/s].
+        latitude_deg: with ``longitude_deg`` and ``altitude_m``, for release 4.7 on.
+        rng_1: and ``rng_2`` .. ``rng_6``: distances [m].
+        wind_ned_mps: where the air moves to [m/s].
+        windvane: apparent wind at the vehicle.
+        airspeed_mps: [m/s].
+        rc: ``{"rc_1": us, ...}``, from 1 upward without holes.
+        battery: volts and amperes.
+        no_time_sync: the autopilot shall not pace itself to the wall clock.
+        no_lockstep: the autopilot shall not wait for records.
+    """
+
+    timestamp_s: float
+    imu: ImuRecord
+    position_ned_m: Vector3
+    attitude_rad: Vector3 | None = None
+    quat_wxyz: Quaternion | None = None
+    velocity_ned_mps: Vector3
+    latitude_deg: float | None = None
+    longitude_deg: float | None = None
+    altitude_m: float | None = None
+    rng_6: float | None = None
+    rng_5: float | None = None
+    rng_4: float | None = None
+    rng_3: float | None = None
+    rng_2: float | None = None
+    rng_1: float | None = None
+    wind_ned_mps: Vector3 | None = None
+    windvane: WindvaneRecord | None = None
+    airspeed_mps: float | None = None
+    rc: dict[str, float] | None = None
+    battery: BatteryRecord | None = None
+    no_time_sync: bool | None = None
+    no_lockstep: bool | None = None
+
+    def rangefinders_m(self) -> tuple[float | None, ...]:
+        """The distances ``rng_1``, ``rng_2``, ... up to the last that is there [m].
+
+        ``None`` is one without a reading: left out, or -1, the plugin's word before a scan.
+        """
+        keys = (self.rng_1, self.rng_2, self.rng_3, self.rng_4, self.rng_5, self.rng_6)
+        found = [None if value is None or value < 0.0 else value for value in keys]
+        while found and found[-1] is None:
+            found.pop()
+        return tuple(found)
+
+
+class _PlainRecord(msgspec.Struct, frozen=True, gc=False):
+    """The keys that every record has, without anything optional: quick to build and write."""
+
+    timestamp: float
+    imu: ImuRecord
+    position: Vector3
+    quaternion: Quaternion
+    velocity: Vector3
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(StateRecord)
+_BARE_FIELDS = ("timestamp_s", "imu", "position_ned_m", "velocity_ned_mps")
+_OPTIONAL_FIELDS = tuple(name for name in StateRecord.__struct_fields__ if name not in _BARE_FIELDS)
+# timestamp, imu, gyro, accel_body, position, velocity and one attitude: what the plugin sends.
+_PLAIN_COLONS = 7
+
+
+def encode_state(record: StateRecord, extra: msgspec.Struct | None = None) -> bytes:
+    """Return the record as one datagram; ``extra`` are keys that follow all others.
+
+    Raises:
+        EncodeError: a number that is not finite, no attitude, or a record that is too long.
+    """
+    if record.quat_wxyz is None and record.attitude_rad is None:
+        raise EncodeError("A state record needs an attitude or a quaternion.")
+    return _framed(record, extra)
+
+
+def encode_plain_state(
+    timestamp_s: float,
+    imu: ImuRecord,
+    position_ned_m: Vector3,
+    quat_wxyz: Quaternion,
+    velocity_ned_mps: Vector3,
+) -> bytes:
+    """Return a record without optional keys as one datagram, faster than ``encode_state``.
+
+    Raises:
+        EncodeError: a number that is not finite.
+    """
+    return _framed(_PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps))
+
+
+def _framed(record: msgspec.Struct, extra: msgspec.Struct | None = None) -> bytes:
+    body = _encoder.encode(record)
+    if extra is not None:
+        body = b"%b,%b" % (body[:-1], _encoder.encode(extra)[1:])
+    # The encoder writes NaN and infinity as null, which the autopilot would misread.
+    if b"null" in body:
+        raise EncodeError("A state record has a number that is not finite.")
+    data = b"\n%b\n" % body
+    if len(data) >= MAX_REPLY_BYTES:
+        raise EncodeError(f"State record of {len(data)} bytes; the limit is {MAX_REPLY_BYTES}.")
+    return data
+
+
+def decode_state(data: bytes) -> StateRecord:
+    """Read one record; ``quat_wxyz`` is always there in the result.
+
+    Raises:
+        DecodeError: refused as a whole; nothing of it may be used.
+    """
+    return read_state(data)[0]
+
+
+def read_state(data: bytes) -> tuple[StateRecord, bool]:
+    """Read one record like ``decode_state``, and tell whether it may have optional keys.
+
+    Raises:
+        DecodeError: refused as a whole; nothing of it may be used.
+    """
+    if len(data) > MAX_RECORD_BYTES:
+        raise DecodeError(f"State record of {len(data)} bytes; at most {MAX_RECORD_BYTES}.")
+    try:
+        record = _decoder.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as exc:
+        raise _refusal(data, str(exc)) from exc
+    colons = data.count(b":")
+    if colons != _PLAIN_COLONS:
+        _check_optional(record, colons, data)
+    quat = record.quat_wxyz
+    if quat is None:
+        if record.attitude_rad is None:
+            raise _refusal(data, "neither attitude nor quaternion", "quaternion")
+        quat = quaternion_from_euler(*record.attitude_rad)
+        record = msgspec.structs.replace(record, quat_wxyz=quat)
+    _check_plausible(record, quat, data)
+    return record, colons != _PLAIN_COLONS
+
+
+def _check_plausible(record: StateRecord, quat: Quaternion, data: bytes) -> None:
+    """Refuse absurd magnitudes; one length per record, because this runs for every step."""
+    imu = record.imu
+    length = math.hypot(
+        *imu.gyro_frd_radps, *imu.accel_frd_mps2, *record.position_ned_m, *record.velocity_ned_mps
+    )
+    if not length <= _PLAUSIBLE:
+        raise _refusal(data, "a value is absurdly large")
+    if not 0.0 <= record.timestamp_s <= _PLAUSIBLE_TIME_S:
+        raise _refusal(data, f"timestamp {record.timestamp_s}", "timestamp")
+    w, x, y, z = quat
+    if not 0.98 <= w * w + x * x + y * y + z * z <= 1.02:
+        raise _refusal(data, "the quaternion is not of unit length", "quaternion")
+
+
+def _check_optional(record: StateRecord, colons: int, data: bytes) -> None:
+    """Check what is beyond the plain record: optional values, foreign and doubled keys."""
+    known_colons = _PLAIN_COLONS - 1
+    for name in _OPTIONAL_FIELDS:
+        value = getattr(record, name)
+        if value is None:
+            continue
+        numbers = _numbers(value)
+        known_colons += 1 if isinstance(value, (tuple, float, int)) else 1 + len(numbers)
+        if not all(abs(number) <= _PLAUSIBLE for number in numbers):
+            raise _refusal(data, f"{name} is absurdly large", name)
+    if colons != known_colons:
+        _check_foreign_keys(data)
+
+
+def _check_foreign_keys(data: bytes) -> None:
+    """Refuse what the typed parser lets pass in keys it does not know; slow, but rare."""
+    try:
+        _check_depth(json.loads(data.decode(), object_pairs_hook=_refuse_doubles))
+    except (ValueError, RecursionError) as exc:
+        raise _refusal(data, str(exc)) from exc
+
+
+def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return result
+
+
+def _check_depth(value: Any, depth: int = 1) -> None:
+    if depth > MAX_NESTING + 1:
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            _check_depth(item, depth + 1)
+
+
+def _numbers(value: object) -> tuple[float, ...]:
+    if isinstance(value, (int, float)):
+        return (value,)
+    if isinstance(value, dict):
+        return tuple(value.values())
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.astuple(value)
+    return ()
+
+
+def _refusal(data: bytes, reason: str, field: str = "") -> DecodeError:
+    excerpt = data[:80].decode("utf-8", "backslashreplace")
+    return DecodeError(f"State record refused: {reason}.", field=field, excerpt=repr(excerpt))
+
+
+def quaternion_from_euler(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Quaternion:
+    """Return (w, x, y, z), body FRD to NED, of the Euler angles roll, pitch, yaw [rad]."""
+    cr, sr = math.cos(roll_rad / 2), math.sin(roll_rad / 2)
+    cp, sp = math.cos(pitch_rad / 2), math.sin(pitch_rad / 2)
+    cy, sy = math.cos(yaw_rad / 2), math.sin(yaw_rad / 2)
+    return (
+        cr * cp * cy + sr * sp * sy,
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+    )
+
+
+class GpsExtra(msgspec.Struct, frozen=True, gc=False):
+    """A position fix: degrees, degrees, metres, m/s, degrees clockwise from north."""
+
+    lat: float
+    lon: float
+    alt: float
+    speed: float
+    course: float
+
+
+class BarometerExtra(msgspec.Struct, frozen=True, gc=False):
+    """Pressure [Pa] and temperature [degrees C]."""
+
+    pressure: float
+    temperature: float
+
+
+class SimulatorExtra(msgspec.Struct, frozen=True, gc=False):
+    """How often time has started over, and how far this record is from the one before [s]."""
+
+    epoch: int
+    dt: float
+
+
+class ExtraKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The extra keys; a sensor that has not spoken yet is left out.
+
+    Attributes:
+        gps: newest fix.
+        mag: magnetic field, body FRD [gauss].
+        baro: newest pressure.
+        encoders: counts since power-on, (left, right).
+        sim: the simulator's clock.
+    """
+
+    gps: GpsExtra | None = None
+    mag: Vector3 | None = None
+    baro: BarometerExtra | None = None
+    encoders: tuple[int, int] | None = None
+    sim: SimulatorExtra
+
+
+class ExtraMemory:
+    """Keeps the newest sample of every sensor and the clock, and makes the keys of a record."""
+
+    def __init__(self) -> None:
+        self._gps: GpsExtra | None = None
+        self._mag: Vector3 | None = None
+        self._baro: BarometerExtra | None = None
+        self._encoders: tuple[int, int] | None = None
+        self._epoch = 0
+        self._last_us = -1
+
+    def remember(self, sensors: SensorData) -> None:
+        """Take what is new."""
+        if (fix := sensors.gps) is not None:
+            self._gps = GpsExtra(fix.lat_deg, fix.lon_deg, fix.alt_m, fix.speed_ms, fix.course_deg)
+        if sensors.compass is not None:
+            self._mag = sensors.compass.mag_gauss
+        if (air := sensors.barometer) is not None:
+            self._baro = BarometerExtra(air.pressure_pa, air.temperature_c)
+        if sensors.encoders is not None:
+            self._encoders = sensors.encoders.ticks
+
+    def keys(self, time_us: int) -> ExtraKeys:
+        """Return the keys of the record at ``time_us``."""
+        since_us = time_us - self._last_us if self._last_us >= 0 else 0
+        if since_us < 0:
+            self._epoch += 1
+        self._last_us = time_us
+        return ExtraKeys(
+            gps=self._gps,
+            mag=self._mag,
+            baro=self._baro,
+            encoders=self._encoders,
+            sim=SimulatorExtra(self._epoch, max(0, since_us) / 1e6),
+        )

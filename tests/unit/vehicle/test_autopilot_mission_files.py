@@ -1,0 +1,158 @@
+"""Mission files of QGroundControl and Mission Planner."""
+
+import json
+
+import pytest
+
+from pico_gz.core.ground_control import MissionItem
+from pico_gz.errors import ConfigError
+from pico_gz.vehicle.autopilot.mission_files import (
+    ItemLists,
+    read_item_lists,
+    read_mission_file,
+    write_plan_file,
+    write_waypoints_file,
+)
+
+WAYPOINTS = """QGC WPL 110
+0\t1\t0\t16\t0\t0\t0\t0\t35.6812360\t139.7671250\t40.000000\t1
+1\t0\t3\t16\t2.50000000\t0\t0\t0\t35.6814160\t139.7671250\t0.000000\t1
+2\t0\t3\t177\t1\t2\t0\t0\t0.0\t0.0\t0.000000\t1
+"""
+
+PLAN = {
+    "fileType": "Plan",
+    "version": 1,
+    "groundStation": "QGroundControl",
+    "mission": {
+        "version": 2,
+        "plannedHomePosition": [35.681236, 139.767125, 40],
+        "items": [
+            {
+                "type": "SimpleItem",
+                "command": 16,
+                "frame": 3,
+                "autoContinue": True,
+                "doJumpId": 1,
+                "params": [0, 0, 0, None, 35.681416, 139.767125, 0],
+            },
+            {
+                "type": "ComplexItem",
+                "complexItemType": "survey",
+                "TransectStyleComplexItem": {
+                    "Items": [
+                        {
+                            "type": "SimpleItem",
+                            "command": 16,
+                            "frame": 3,
+                            "params": [0, 0, 0, None, 35.6815, 139.7672, 0],
+                        }
+                    ]
+                },
+            },
+        ],
+    },
+    "geoFence": {
+        "version": 2,
+        "circles": [{"circle": {"center": [35.68, 139.76], "radius": 50}, "inclusion": True}],
+        "polygons": [
+            {"polygon": [[35.68, 139.76], [35.69, 139.76], [35.69, 139.77]], "inclusion": False}
+        ],
+    },
+    "rallyPoints": {"version": 2, "points": [[35.68, 139.76, 5]]},
+}
+
+
+def test_waypoints_file(tmp_path):
+    path = tmp_path / "square.waypoints"
+    path.write_text(WAYPOINTS)
+    home, first, jump = read_mission_file(path)
+    assert (home.lat_e7, home.lon_e7, home.alt_m, home.frame) == (356812360, 1397671250, 40.0, 0)
+    assert (first.param1, first.lat_e7, first.frame) == (2.5, 356814160, 3)
+    assert (jump.command, jump.param1, jump.param2) == (177, 1.0, 2.0)
+
+
+def test_plan_file(tmp_path):
+    path = tmp_path / "square.plan"
+    path.write_text(json.dumps(PLAN))
+    lists = read_item_lists(path)
+    assert [item.seq for item in lists.mission] == [0, 1, 2]
+    assert lists.mission[0].lat_e7 == 356812360
+    assert lists.mission[1].param4 == 0.0
+    assert lists.mission[2].lon_e7 == 1397672000
+    assert [item.command for item in lists.fence] == [5003, 5002, 5002, 5002]
+    assert [item.param1 for item in lists.fence] == [50.0, 3.0, 3.0, 3.0]
+    assert lists.rally[0].alt_m == 5.0
+
+
+def test_written_files_read_back(tmp_path):
+    path = tmp_path / "in.plan"
+    path.write_text(json.dumps(PLAN))
+    lists = read_item_lists(path)
+    write_plan_file(tmp_path / "out.plan", lists)
+    assert read_item_lists(tmp_path / "out.plan") == lists
+    write_waypoints_file(tmp_path / "out.waypoints", lists.mission)
+    assert read_mission_file(tmp_path / "out.waypoints") == lists.mission
+
+
+def test_empty_lists_can_be_written(tmp_path):
+    write_plan_file(tmp_path / "empty.plan", ItemLists(()))
+    assert len(read_mission_file(tmp_path / "empty.plan")) == 1
+
+
+def test_places_keep_every_digit(tmp_path):
+    items = tuple(
+        MissionItem(
+            seq=n, command=16, frame=0 if n == 0 else 3, lat_e7=-353632621 + n, lon_e7=n - 3
+        )
+        for n in range(7)
+    )
+    write_waypoints_file(tmp_path / "a.waypoints", items)
+    assert read_mission_file(tmp_path / "a.waypoints") == items
+    write_plan_file(tmp_path / "a.plan", ItemLists(items))
+    assert read_mission_file(tmp_path / "a.plan") == items
+
+
+def changed(path, value):
+    plan = json.loads(json.dumps(PLAN))
+    target = plan
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    return json.dumps(plan)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "neither a plan nor a waypoint file"),
+        ("hello", "neither a plan nor a waypoint file"),
+        ("{", "no JSON"),
+        ("{}", "fileType"),
+        ('{"fileType": "Plan", "mission": 3}', "'mission' is no object"),
+        (WAYPOINTS.replace("\t1\n", "\n", 1), "item 0 has 11 columns"),
+        (WAYPOINTS.replace("2.50000000", "soon"), "item 1: 'soon' is no number"),
+        (WAYPOINTS.replace("2.50000000", "nan"), "item 1: 'nan' is no finite number"),
+        (WAYPOINTS.replace("35.6814160", "335.6"), "item 1: 335.6 degrees is not on the globe"),
+        (changed(["mission", "items", 0, "params"], [1]), "item 1 does not have 7 params"),
+        (changed(["mission", "items", 0], 7), "item 1 is no object"),
+        (changed(["mission", "items", 1], {"type": "ComplexItem"}), "cannot be driven"),
+        (changed(["mission", "items"], 7), "no list"),
+        (changed(["rallyPoints", "points"], [[1]]), "item 0 has no place"),
+    ],
+)
+def test_bad_files_name_what_is_wrong(tmp_path, text, message):
+    path = tmp_path / "bad.plan"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_mission_file(path)
+    assert "bad.plan" in caught.value.message
+
+
+def test_missing_and_huge_files(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_mission_file(tmp_path / "none.plan")
+    path = tmp_path / "huge.plan"
+    path.write_text(" " * 5_000_001)
+    with pytest.raises(ConfigError, match="larger than"):
+        read_mission_file(path)

@@ -1,0 +1,110 @@
+"""Parameter files: read with clear errors, written so that a kill cannot spoil them."""
+
+import struct
+
+import pytest
+
+from pico_gz.core.ground_control import ParamType, Result
+from pico_gz.errors import ConfigError
+from pico_gz.vehicle.autopilot import parameters
+from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY
+from pico_gz.vehicle.autopilot.parameters import read_parameter_file, write_parameter_file
+from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+from pico_gz.vehicle.platform.platform import SitlPlatform
+
+
+def test_reads_the_formats_of_ground_stations(tmp_path):
+    path = tmp_path / "rover.parm"
+    path.write_text("# a comment\nWP_SPEED,1.5\nCRUISE_SPEED 0.7  # slow\n\nfs_action\t1\n")
+    assert read_parameter_file(path) == {"WP_SPEED": 1.5, "CRUISE_SPEED": 0.7, "FS_ACTION": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("WP_SPED,1", "line 2.*no parameter 'WP_SPED'"),
+        ("WP_SPEED,fast", "line 2.*'fast' is no number"),
+        ("WP_SPEED,-1", "line 2.*cannot be -1"),
+        ("WP_SPEED,1,2", "line 2.*is not NAME,VALUE"),
+    ],
+)
+def test_errors_name_the_line(tmp_path, line, message):
+    path = tmp_path / "rover.parm"
+    path.write_text(f"CRUISE_SPEED,1\n{line}\n")
+    with pytest.raises(ConfigError, match=message):
+        read_parameter_file(path)
+    assert read_parameter_file(path, strict=False) == {"CRUISE_SPEED": 1.0}
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_parameter_file(tmp_path / "none.parm")
+
+
+def test_values_survive_exactly(tmp_path):
+    path = tmp_path / "deep" / "rover.parm"
+    values = {"WP_SPEED": 0.1 + 0.2, "CRUISE_SPEED": 1 / 3}
+    write_parameter_file(path, values)
+    assert read_parameter_file(path) == values
+    assert [entry.name for entry in path.parent.iterdir()] == ["rover.parm"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "rover.parm"
+    write_parameter_file(path, {"WP_SPEED": 1.0})
+
+    def full(_fd):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parameters.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_parameter_file(path, {"WP_SPEED": 2.0})
+    assert read_parameter_file(path) == {"WP_SPEED": 1.0}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rover.parm"]
+
+
+def test_the_autopilot_keeps_changes_across_restarts(tmp_path):
+    path = tmp_path / "rover_1.parm"
+    first = RoverAutopilot({"WP_SPEED": 0.7}, param_file=path)
+    first.set_param("WP_SPEED", 1.25)
+    first.flush_params()
+    again = RoverAutopilot({"WP_SPEED": 0.7}, param_file=path)
+    assert again.param_by_name("WP_SPEED").value == 1.25
+    assert again.drain_param_changes() == []
+    again.reset_params()
+    again.flush_params()
+    assert RoverAutopilot({"WP_SPEED": 0.7}, param_file=path).param_by_name("WP_SPEED").value == 0.7
+
+
+def test_an_unwritable_file_does_not_stop_the_rover(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    pilot = RoverAutopilot(param_file=blocked / "rover.parm")
+    pilot.start(SitlPlatform(1))
+    pilot.set_param("WP_SPEED", 1.25)
+    pilot.flush_params()
+    assert "Parameters could not be saved" in [text.text for text in pilot.drain_texts()]
+    # It goes on trying, and says so once.
+    assert pilot.flush_params() is Result.FAILED
+    assert not pilot.drain_texts()
+    blocked.unlink()
+    assert pilot.flush_params() is Result.ACCEPTED
+    assert "WP_SPEED" in (blocked / "rover.parm").read_text()
+
+
+def test_what_is_told_is_in_the_file(tmp_path):
+    path = tmp_path / "rover_1.parm"
+    pilot = RoverAutopilot(param_file=path)
+    pilot.set_param("WP_SPEED", 1.25)
+    assert [info.name for info in pilot.drain_param_changes()] == ["WP_SPEED"]
+    assert read_parameter_file(path) == {"WP_SPEED": 1.25}
+
+
+def test_limits_hold_in_single_precision():
+    pilot = RoverAutopilot()
+    for name, spec in PARAMETERS.items():
+        if spec.type is ParamType.REAL32 and name not in READ_ONLY:
+            for limit in (spec.low, spec.high):
+                single = struct.unpack("f", struct.pack("f", limit))[0]
+                assert pilot.set_param(name, single).value == single, name
+    assert pilot.set_param("ATC_SPEED_D", 0.4001).value < 0.4001

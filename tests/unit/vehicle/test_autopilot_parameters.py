@@ -1,0 +1,139 @@
+"""Parameters: ArduRover's defaults, range checks, what is told to the ground."""
+
+import math
+
+import pytest
+
+from pico_gz.core.ground_control import ParamType
+from pico_gz.core.rover_spec import PRESETS
+from pico_gz.errors import ConfigError
+from pico_gz.simulator.sim_parameters import MODEL_PARAMETERS, SAMPLE_PARAMETERS
+from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS
+from pico_gz.vehicle.autopilot.parameters import ParamStore, allowed, preset_params
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        ("CRUISE_SPEED", 2), ("CRUISE_THROTTLE", 50), ("ATC_SPEED_P", 0.2), ("ATC_STR_RAT_FF", 0.2),
+        ("ATC_STR_RAT_MAX", 120), ("ATC_TURN_MAX_G", 0.6), ("TURN_RADIUS", 0.9), ("WP_RADIUS", 2),
+        ("WP_PIVOT_ANGLE", 60), ("LOIT_RADIUS", 2), ("CIRC_RADIUS", 20), ("PSC_POS_P", 0.2),
+        ("MOT_SLEWRATE", 100), ("MOT_STR_THR_MIX", 0.5), ("FS_ACTION", 2), ("FS_TIMEOUT", 1.5),
+        ("FS_THR_VALUE", 910), ("FS_GCS_ENABLE", 0), ("FS_EKF_THRESH", 0.8), ("FENCE_RADIUS", 300),
+        ("BATT_LOW_TIMER", 10), ("BATT_CAPACITY", 3300), ("SYSID_MYGCS", 255), ("SR0_PARAMS", 10),
+        ("SR0_POSITION", 1), ("MODE_CH", 8),
+    ],
+)  # fmt: skip
+def test_defaults_are_ardurovers(name, default):
+    assert ParamStore().values[name] == default
+
+
+@pytest.mark.parametrize("spec", PARAMETERS.values(), ids=lambda spec: spec.name)
+def test_every_default_is_allowed_and_every_name_fits_mavlink(spec):
+    assert allowed(spec, spec.default)
+    assert len(spec.name) <= 16
+    assert spec.name.isascii()
+
+
+def test_the_sensor_switches_of_the_simulator_are_parameters_and_no_others():
+    """A parameter that nobody listens to would be accepted and do nothing."""
+    known = {f"SIM_{name}" for name in (*SAMPLE_PARAMETERS, *MODEL_PARAMETERS)}
+    known |= {"SIM_RC_FAIL"}  # the run's own
+    assert {name for name in PARAMETERS if name.startswith("SIM_")} == known
+
+
+def test_indexes_have_no_holes():
+    store = ParamStore()
+    infos = [store.info_at(index) for index in range(len(store))]
+    assert [info.index for info in infos] == list(range(len(store)))
+    assert len({info.name for info in infos}) == len(store)
+    assert store.info_at(len(store)) is None
+    assert store.info_at(-1) is None
+    assert store.info(infos[7].name) == infos[7]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CRUISE_SPEED", math.nan), ("CRUISE_SPEED", math.inf), ("CRUISE_SPEED", -1.0),
+        ("CRUISE_SPEED", 101.0), ("FS_ACTION", 6.0), ("FS_ACTION", 1.5), ("NO_SUCH", 1.0),
+    ],
+)  # fmt: skip
+def test_impossible_values_change_nothing(name, value):
+    store = ParamStore()
+    before = dict(store.values)
+    assert not store.set(name, value)
+    assert store.values == before
+    assert store.drain_changes() == []
+
+
+def test_changes_are_told_once_in_order():
+    store = ParamStore()
+    store.set("WP_SPEED", 3.0)
+    store.set("CRUISE_SPEED", 3.0)
+    store.set("WP_SPEED", 4.0)
+    told = store.drain_changes()
+    assert [(info.name, info.value) for info in told] == [("WP_SPEED", 4.0), ("CRUISE_SPEED", 3.0)]
+    assert told[0].type is ParamType.REAL32
+    assert store.drain_changes() == []
+
+
+def test_reset_goes_back_to_preset_and_fleet_file():
+    store = ParamStore({"WP_SPEED": 0.7})
+    store.set("WP_SPEED", 3.0)
+    assert store.changed_from_base() == {"WP_SPEED": 3.0}
+    store.reset()
+    assert store.values["WP_SPEED"] == 0.7
+    assert store.changed_from_base() == {}
+
+
+def test_reset_reaches_the_simulator_too():
+    store = ParamStore()
+    store.set("SIM_GPS_DISABLE", 1.0)
+    assert store.drain_sim_changes() == {"SIM_GPS_DISABLE": 1.0}
+    store.reset()
+    assert store.drain_sim_changes() == {"SIM_GPS_DISABLE": 0.0}
+
+
+def test_what_only_reports_cannot_be_set():
+    store = ParamStore({"SYSID_THISMAV": 3})
+    store.note("MIS_TOTAL", 4)
+    assert not store.set("SYSID_THISMAV", 77.0)
+    assert not store.set("MIS_TOTAL", 0.0)
+    # A parameter file that is loaded as a whole carries them unchanged.
+    assert store.set("SYSID_THISMAV", 3.0)
+    assert (store.values["SYSID_THISMAV"], store.values["MIS_TOTAL"]) == (3, 4)
+    assert store.changed_from_base() == {}
+
+
+def test_unknown_override_offers_the_nearest_name():
+    with pytest.raises(ConfigError) as caught:
+        ParamStore({"CRUISE_SPED": 1.0})
+    assert "CRUISE_SPEED" in caught.value.hint
+
+
+def test_override_out_of_range_is_refused():
+    with pytest.raises(ConfigError, match="FS_ACTION cannot be 9"):
+        ParamStore({"FS_ACTION": 9})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_rover_preset_has_parameters(preset):
+    store = ParamStore(preset_params(preset))
+    expected = {"ardupilot_skid": 3.0, "ardupilot_car": 5.0}.get(preset, 0.7)
+    assert store.values["CRUISE_SPEED"] == store.values["WP_SPEED"] == expected
+
+
+def test_unknown_preset():
+    with pytest.raises(ConfigError) as caught:
+        preset_params("ardupilot_skit")
+    assert "ardupilot_skid" in caught.value.hint
+
+
+def test_state_round_trip():
+    store = ParamStore({"WP_SPEED": 0.7})
+    store.set("WP_SPEED", 3.0)
+    other = ParamStore()
+    other.load_state(store.save_state())
+    assert other.values == store.values
+    assert other.changed_from_base() == {"WP_SPEED": 3.0}

@@ -1,0 +1,40 @@
+"""One browser's connection, without a socket."""
+
+import pytest
+
+pytest.importorskip("starlette")
+
+import asyncio
+
+from pico_gz.view.feed import Audience, ClientFeed
+
+
+class Source:
+    """Says hello and nothing else."""
+
+    def __init__(self):
+        self.watchers = []
+
+    def hello(self):
+        return {"t": "hello"}
+
+    def set_audience(self, watchers, focused):
+        self.watchers.append(watchers)
+
+
+class ClosedByServer:
+    """What is left of a WebSocket after a message that was too long."""
+
+    async def send(self, message):
+        raise RuntimeError("Unexpected ASGI message 'websocket.send'.")
+
+    async def receive(self):
+        await asyncio.Event().wait()
+
+
+def test_a_connection_that_the_server_closed_ends_quietly():
+    source = Source()
+    audience = Audience(source)
+    feed = ClientFeed(ClosedByServer(), source, pulse=None, audience=audience, workers=None)
+    asyncio.run(asyncio.wait_for(feed.serve(), 5.0))
+    assert source.watchers == [1, 0]
