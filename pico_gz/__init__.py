@@ -6,7 +6,10 @@ The public names; each is imported when it is first used, so ``import pico_gz`` 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
+
+from pico_gz.core.moved import MovedModules
 
 __version__ = "0.1.0"
 
@@ -51,6 +54,9 @@ _EXPORTS = {
 }
 
 __all__ = sorted(["__version__", *_EXPORTS])
+
+
+sys.meta_path.append(MovedModules())
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,7 @@ from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
 _ROVER_KEYS = ("wheel_base", "max_speed", "max_turn_rate")

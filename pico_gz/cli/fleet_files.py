@@ -129,7 +129,7 @@ def _start_lines(fleet: FleetConfig, plan: PortPlan) -> list[str]:
     if not any(vehicle.config.autopilot == "external" for vehicle in fleet.vehicles):
         return []
     from pico_gz.run.external_setup import start_lines, write_parameter_files
-    from pico_gz.run.recording.run_folder import RunOptions
+    from pico_gz.run.options import RunOptions
     from pico_gz.run.simulators import local_frame
 
     folder = RunOptions().run_folder

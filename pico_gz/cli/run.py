@@ -17,7 +17,7 @@ from pico_gz.errors import PortClashError, SimulatorConnectionError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.run.result import RunResult
 from pico_gz.run.view_access import OpenView
 

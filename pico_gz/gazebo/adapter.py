@@ -35,7 +35,7 @@ from pico_gz.gazebo.install import find_gazebo
 from pico_gz.gazebo.records import truth_from_record
 from pico_gz.gazebo.sensors import ActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.simulator.faults import ACTUATOR_UNITS
-from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network, UdpNetwork
 from pico_gz.wire.servo import drive_channels, pwm_from_commands
 from pico_gz.wire.state import StateRecord

@@ -28,8 +28,8 @@ from pico_gz.simulator.faults import (
 )
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.ops import ARRAY, SCALAR, Ops
-from pico_gz.simulator.sensors.setup import SensorSetup, fit_sensors
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
+from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import MagneticField, magnetic_field
 from pico_gz.wire.state import StateRecord
 

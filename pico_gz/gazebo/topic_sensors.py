@@ -12,7 +12,7 @@ from pico_gz.errors import DecodeError, MessageError
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan
 from pico_gz.gazebo.worker_client import GzTopics
-from pico_gz.simulator.sensors.ambient import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
+from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 
 # Rays this near to a rangefinder's bearing count as its beam.
 _BEAM_HALF_DEG = 7.5

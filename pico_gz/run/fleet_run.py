@@ -28,9 +28,10 @@ from pico_gz.run.event_sources import (
     SimParameterSync,
     TextReporter,
 )
+from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
-from pico_gz.run.recording.run_folder import RunFolder, RunOptions
 from pico_gz.run.result import RunResult, summarize
+from pico_gz.run.run_recording import RunFolder
 from pico_gz.run.simulators import choose_adapters, has_own_world, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
@@ -133,10 +134,10 @@ class FleetRun:
         fail = self.fail = FailureSwitch(bridge, self._open_rc(opened, server))
         fail.external = server
         if self.options.record_dir is not None:
-            from pico_gz.run.recording.recorder import SessionRecording
+            from pico_gz.run.run_recording import RunRecording
 
             self._folder = RunFolder(self.options.record_dir, self.fleet, self.options)
-            recording = SessionRecording(self._folder, bridge, self.frame, commanded, self.result)
+            recording = RunRecording(self._folder, bridge, self.frame, commanded, self.result)
             opened.callback(recording.close)
         self._hear_vehicles(commanded)
         if self.options.view:

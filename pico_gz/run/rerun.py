@@ -18,9 +18,10 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.diff import Difference, diff_step, length_difference
 from pico_gz.run.recording.recorded_run import RecordedRun
-from pico_gz.run.recording.run_folder import RunOptions, config_from_dict, restore_inputs
+from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.simulators import make_adapters
 
 

@@ -14,7 +14,7 @@ from pico_gz.core.ports import is_loopback
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.run.config.adapter_choice import resolve_adapter
 from pico_gz.run.config.fleet import FleetConfig, make_terrain
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.simulator.world import WindConfig, World
 
 

@@ -27,7 +27,7 @@ from pico_gz.simulator.models import ModelTable, SensorModel
 from pico_gz.simulator.obstacles import Scene
 from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.rover_group import RoverGroup
-from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.world import Wind, World
 
 # From this many on, arrays beat the same vehicles one by one on floats (measured).

@@ -17,8 +17,8 @@ import msgspec
 from pico_gz.core.messages import BarometerData, CompassData, GpsData, ImuData, Vector3
 from pico_gz.core.units import US_PER_MS, US_PER_S
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 from pico_gz.simulator.random import normal, stream_key, uniform
-from pico_gz.simulator.sensors.ambient import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 
 # Parameters of finished samples, 0 = no effect. Units: degrees, metres, milligauss, ms, SI.
 _SINGLE = (

@@ -16,7 +16,7 @@ from typing import Any
 from pico_gz.run.config import load_fleet
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.port_lease import PortLeases
 from pico_gz.testing.sitl import Sitl
 

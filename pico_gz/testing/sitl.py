@@ -13,7 +13,7 @@ from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.units import us_from_seconds
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.rover_handle import RoverHandle
 
 

@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 
 from pico_gz.errors import PortClashError
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.view import app as view_server
 from pico_gz.view.app import STATIC, open_dashboard
 

@@ -23,7 +23,7 @@ from pico_gz.core.port_owner import owner_of
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.run.config import load_fleet
 from pico_gz.run.gazebo_setup import GazeboStarter
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.sitl import Sitl
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,

@@ -21,7 +21,7 @@ from pico_gz.gazebo.topic_sensors import lidar_topic
 from pico_gz.gazebo.world_control import open_control
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.gazebo_setup import GazeboStarter, _model_sdf, open_viewer
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 
 pytestmark = [pytest.mark.gazebo, needs_gazebo]
 

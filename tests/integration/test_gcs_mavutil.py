@@ -23,7 +23,7 @@ from pico_gz.core.ground_control import MissionType, Mode
 from pico_gz.core.ports import Link, LinkKind
 from pico_gz.run.config import load_fleet
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 
 mav = mavutil.mavlink
 LAT, LON = 356_812_360, 1_397_671_250

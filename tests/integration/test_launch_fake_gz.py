@@ -21,7 +21,7 @@ from pico_gz.gazebo.steered_adapter import LaunchedGazeboAdapter
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.plugin_twin import PluginTwin
 
 HERE = Path(__file__).parent

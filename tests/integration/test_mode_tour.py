@@ -5,7 +5,7 @@ from gazebo_support import LEASES, gazebo_fleet, on_leased_ports
 from mode_tour import ModeTour
 
 from pico_gz.run.config import load_fleet
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.sitl import Sitl
 

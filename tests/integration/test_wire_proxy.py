@@ -26,7 +26,7 @@ from pico_gz.gazebo.adapter import GazeboAdapter
 from pico_gz.run.config import load_fleet
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing.chaos import Chaos, ChaosProxy, ChaosRules
 from pico_gz.testing.harness import fleet_toml
 from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps

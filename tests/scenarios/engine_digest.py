@@ -15,7 +15,7 @@ from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.obstacles import Box, Disc
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.terrain import HeightmapTerrain
 from pico_gz.simulator.world import WindConfig, World
 

@@ -11,7 +11,7 @@ from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.control_socket import ask
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing import PortLeases, ScriptedAdapter
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer

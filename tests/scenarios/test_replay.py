@@ -11,8 +11,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.recorded_run import RecordedRun
-from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.run.replay import Replay
 from pico_gz.view.live import LiveSource
 

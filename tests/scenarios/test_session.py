@@ -17,7 +17,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.simulator.world import World
 from pico_gz.testing import PortLeases
 from pico_gz.vehicle.scripted import make_script

@@ -20,7 +20,7 @@ from pico_gz.core.units import US_PER_S, seconds_from_us, us_from_seconds
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import MissingExtraError
 from pico_gz.run.config.fleet import FleetConfig
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.run.simulators import choose_adapters, make_adapters
 from pico_gz.vehicle.platform.platform import SitlPlatform
 from pico_gz.vehicle.scripted import DriveOutputs

@@ -17,7 +17,7 @@ from pico_gz.gazebo.worlds.parts import (
     rover_colour,
 )
 from pico_gz.gazebo.worlds.skid_rover import skid_chassis
-from pico_gz.simulator.sensors.parts import BAROMETER_PARTS, COMPASS_PARTS, IMU_PARTS, find_part
+from pico_gz.simulator.sensor_parts import BAROMETER_PARTS, COMPASS_PARTS, IMU_PARTS, find_part
 
 # The plugin answers every physics step; an IMU slower than that repeats old samples.
 _MIN_IMU_RATE_HZ = 1000

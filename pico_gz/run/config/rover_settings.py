@@ -60,9 +60,9 @@ def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> 
 
 def _is_part(name: str, written: Any, findings: Findings) -> bool:
     """Whether there is such a sensor part; imported here because sensors bring NumPy with them."""
-    from pico_gz.simulator.sensors import parts
+    from pico_gz.simulator import sensor_parts
 
-    known = getattr(parts, f"{name.upper()}_PARTS")
+    known = getattr(sensor_parts, f"{name.upper()}_PARTS")
     if isinstance(written, str) and written in known:
         return True
     message = "expected one of " + ", ".join(f'"{part}"' for part in known) + "."

@@ -1,73 +1,19 @@
-"""The folder of one run: options, inputs, outcome, files."""
+"""What a recorded run was made from: its fleet and input files, kept and restored."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
-import json
 import logging
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.vehicle.rc import check_rc_spec
-
-if TYPE_CHECKING:
-    from pico_gz.run.view_access import OpenView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """The options of ``pico-gz run`` that the fleet file does not hold.
-
-    Attributes:
-        duration_s: simulated seconds to run; 0 = until stopped; ``None`` = until the vehicles
-            are done, if they ever are.
-        until_done: end as soon as every vehicle has nothing left to do.
-        demo: built-in vehicles without a mission drive one square of their own.
-        rc: where radio control comes from.
-        run_folder: where files of external autopilots go, a folder per vehicle.
-        record_dir: folder that gets one folder for this run; ``None`` = no recording.
-        view: ``gazebo``: Gazebo shows what another simulator computes; empty: nothing does.
-        contacts: whether rovers and obstacles block each other (Lightweight).
-        mavlink: whether there is any MAVLink at all.
-        control: whether the run can be controlled by ``pico-gz ctl``.
-        dashboard: opens the browser view; ``None`` = no view.
-        check_ports: whether ports are checked to be free before anything starts.
-    """
-
-    duration_s: float | None = None
-    until_done: bool = False
-    demo: bool = False
-    rc: str = "none"
-    run_folder: Path = Path("runs")
-    record_dir: Path | None = None
-    view: str = ""
-    contacts: bool = True
-    mavlink: bool = True
-    control: bool = True
-    dashboard: OpenView | None = None
-    check_ports: bool = True
-
-    def __post_init__(self) -> None:
-        if self.duration_s is not None and not 0.0 <= self.duration_s < 1e9:
-            raise ConfigError(
-                f"A duration of {self.duration_s} s is not possible.",
-                hint="Give seconds, or 0 to go on until Ctrl-C.",
-            )
-        check_rc_spec(self.rc)
-        if self.view not in ("", "gazebo"):
-            raise ConfigError(f"There is no view {self.view!r}.", hint="--view gazebo")
-
 
 _FLOAT = "float:"
 
@@ -165,55 +111,6 @@ RUN_FILE = "run.json"
 MCAP_FILE = "run.mcap"
 
 
-class RunFolder:
-    """Makes a new folder below ``parent`` and keeps ``run.json`` in it up to date.
-
-    Raises:
-        MissingPermissionError: the folder may not be made.
-        ConfigError: it cannot be made.
-    """
-
-    def __init__(self, parent: Path, fleet: FleetConfig, options: RunOptions | None = None) -> None:
-        options = options or RunOptions()
-        self.path = _new_folder(parent, fleet.name)
-        self._facts: dict[str, Any] = {
-            "version": __version__,
-            "fleet": fleet.name,
-            "fleet_file": str(fleet.source) if fleet.source else None,
-            "fleet_text": fleet.source.read_text() if fleet.source else None,
-            "seed": fleet.seed,
-            "config": config_as_dict(fleet),
-            "inputs": read_inputs(fleet, options.run_folder),
-            "options": {
-                "demo": options.demo,
-                "rc": options.rc,
-                "contacts": options.contacts,
-            },
-            "vehicles": {str(plan.id): plan.config.label for plan in fleet.vehicles},
-            "result": None,
-        }
-        self._write()
-
-    def finish(self, result: dict[str, Any], *, problem: str = "") -> None:
-        """Add how the run ended, and why its recording ended before it."""
-        self._facts["result"] = result
-        if problem:
-            self._facts["recording_problem"] = problem
-        self._write()
-
-    def _write(self) -> None:
-        """Write whole or not at all; a full disk costs the recording, not the run."""
-        path = self.path / RUN_FILE
-        draft = path.with_suffix(".tmp")
-        try:
-            draft.write_text(json.dumps(self._facts, indent=1, allow_nan=False) + "\n")
-            draft.replace(path)
-        except OSError as exc:
-            log.warning("%s cannot be written: %s", path, exc.strerror)
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
-
-
 def unwritable(path: Path, error: OSError) -> PicoGzError:
     """What to raise about a recording that cannot be written."""
     missing = isinstance(error, PermissionError) or error.errno == errno.EROFS
@@ -221,19 +118,3 @@ def unwritable(path: Path, error: OSError) -> PicoGzError:
         f"The recording {path} cannot be made: {error.strerror}.",
         hint="Give --record a folder that you may write to.",
     )
-
-
-def _new_folder(parent: Path, name: str) -> Path:
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for number in range(1, 1000):
-        path = parent / (f"{name}-{stamp}" + (f"-{number}" if number > 1 else ""))
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            if parent.exists() and not parent.is_dir():
-                break
-        except OSError as exc:
-            raise unwritable(path, exc) from exc
-        else:
-            return path
-    raise ConfigError(f"{parent} is no folder for recordings.")

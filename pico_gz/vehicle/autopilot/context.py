@@ -21,7 +21,7 @@ from pico_gz.vehicle.autopilot.rc_input import RcInput
 from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.autopilot.modes.switch import ModeSwitch
+    from pico_gz.vehicle.autopilot.mode_switch import ModeSwitch
 
 
 class Home(Snapshot):

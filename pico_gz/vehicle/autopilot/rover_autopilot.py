@@ -15,7 +15,7 @@ from pico_gz.vehicle.autopilot.context import RoverContext
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor, Failsafe
 from pico_gz.vehicle.autopilot.gcs_commands import GcsCommands, arming_problems
 from pico_gz.vehicle.autopilot.mission import MissionState
-from pico_gz.vehicle.autopilot.modes.switch import ModeSwitch
+from pico_gz.vehicle.autopilot.mode_switch import ModeSwitch
 from pico_gz.vehicle.autopilot.parameters import read_parameter_file, write_parameter_file
 from pico_gz.vehicle.autopilot.rc_input import PilotSwitches
 from pico_gz.vehicle.autopilot.telemetry import build_telemetry

@@ -16,7 +16,7 @@ def test_shares_are_by_package_and_add_up():
         return sorted(range(1000))
 
     found = shares(work)
-    assert f"{PREFIX}frames" in found
+    assert f"{PREFIX}core" in found
     assert sum(found.values()) == pytest.approx(100.0, abs=5.0)
     assert list(found.values()) == sorted(found.values(), reverse=True)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from pico_gz import SitlBridge, VehicleConfig
 from pico_gz.cli.console import TABLE_LIMIT, picture
 from pico_gz.core.autopilot import AutopilotStatus
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing import ScriptedAdapter
 
 

@@ -83,7 +83,7 @@ def test_options_beside_a_fleet_file_reach_the_readme(out, tmp_path, monkeypatch
     assert "from my fleet.toml with rovers=255, camera, allow-gcs-sysid." in world
     # What is written is what run understands.
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pico_gz.cli.run.Session", _no_session)
+    monkeypatch.setattr("pico_gz.cli.run.FleetRun", _no_session)
     with pytest.raises(_Opened):
         run_command(shlex.split(run_line)[1:])
 
@@ -105,7 +105,7 @@ def test_run_puts_rovers_where_the_world_has_them(monkeypatch):
         places.extend(plan.config.pose for plan in fleet.vehicles)
         raise _Opened
 
-    monkeypatch.setattr("pico_gz.cli.run.Session", note)
+    monkeypatch.setattr("pico_gz.cli.run.FleetRun", note)
     with pytest.raises(_Opened):
         run_command(["run", "--rovers", "4", "--layout", "circle"])
     assert {pose.yaw_deg for pose in places} == {0.0, 90.0, 180.0, 270.0}

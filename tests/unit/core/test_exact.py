@@ -108,7 +108,7 @@ def test_floats_and_arrays_give_equal_bits(a: float, b: float) -> None:
 _PROGRAM = """
 import hashlib, math, sys
 import numpy as np
-from pico_gz import exact, frames
+from pico_gz.core import frames, portable_math as exact
 from pico_gz.simulator.ops import ARRAY
 x = (np.arange(200_000) * 0.6180339887498949) % 40.0 - 20.0
 mine = hashlib.sha256()

@@ -90,7 +90,7 @@ def test_environment_is_checked_too():
 
 def test_the_default_fleet_is_light():
     code = (
-        "import sys; from pico_gz.config import default_fleet; default_fleet(environ={})\n"
+        "import sys; from pico_gz.run.config import default_fleet; default_fleet(environ={})\n"
         "print(sorted({'pydantic', 'numpy', 'typer', 'rich'} & set(sys.modules)))"
     )
     result = subprocess.run(

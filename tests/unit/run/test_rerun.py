@@ -12,11 +12,11 @@ from pico_gz.run import rerun as rerun_module
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.mcap_format import RecordingError
 from pico_gz.run.recording.mcap_reader import McapReader
 from pico_gz.run.recording.mcap_writer import McapFile
 from pico_gz.run.recording.recorded_run import RecordedRun
-from pico_gz.run.recording.run_folder import RunOptions
 from pico_gz.run.rerun import RerunBy, rerun
 
 STEPS = 250

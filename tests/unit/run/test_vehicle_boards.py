@@ -5,7 +5,7 @@ import pytest
 from pico_gz.run.config import load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import make_pilot
 
 BOARD = """

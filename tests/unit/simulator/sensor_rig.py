@@ -17,8 +17,8 @@ from pico_gz.core.messages import SensorData
 from pico_gz.simulator.kinematics import MOTION_FIELDS, Motion
 from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.random import uniform
-from pico_gz.simulator.sensors.setup import SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_setup import SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import magnetic_field
 
 TOKYO = (35.681236, 139.767125, 40.0)

@@ -11,7 +11,7 @@ from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError
 from pico_gz.simulator.faults import ActuatorFault, FailureKind
 from pico_gz.simulator.fleet_engine import FleetEngine
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
 DT = 10_000

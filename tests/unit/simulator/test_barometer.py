@@ -13,12 +13,12 @@ from sensor_rig import FIELD, lone_suite, motion_of, run
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import BarometerData
 from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.simulator import sensor_parts
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.simulator.sensors import parts
-from pico_gz.simulator.sensors.parts import BarometerPart
-from pico_gz.simulator.sensors.setup import SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_parts import BarometerPart
+from pico_gz.simulator.sensor_setup import SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 
 
 def baro_only(**setup) -> SensorSetup:
@@ -55,7 +55,7 @@ def test_known_figures() -> None:
 
 
 def record(part: BarometerPart, n: int, monkeypatch, dt_us: int) -> np.ndarray:
-    monkeypatch.setitem(parts.BAROMETER_PARTS, "made_up", part)
+    monkeypatch.setitem(sensor_parts.BAROMETER_PARTS, "made_up", part)
     suite = lone_suite(baro_only(barometer="made_up"))
     true = next(run(lone_suite(QUIET), 1, Motion())).barometer.pressure_pa
     samples = run(suite, n, Motion(), dt_us=dt_us)

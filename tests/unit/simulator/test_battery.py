@@ -11,8 +11,8 @@ from sensor_rig import lone_suite, motion_of, run
 from pico_gz.core.messages import BatteryData
 from pico_gz.errors import ConfigError
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors.setup import BatterySetup, SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_setup import BatterySetup, SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 
 FULL_V = 2 * 4.17
 

@@ -14,8 +14,8 @@ from sensor_rig import FIELD, FRAME, lone_suite, motion_of, run, with_attitude
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.simulator.sensors.setup import BatterySetup, SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_setup import BatterySetup, SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import magnetic_field
 
 PLACES = [(35.68, 139.77), (-35.36, 149.17), (47.40, 8.55), (40.25, -111.65), (-0.2, -78.5)]

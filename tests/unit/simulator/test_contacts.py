@@ -11,7 +11,7 @@ from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.contacts import Contact, ContactChecker
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.obstacles import Box, Disc, Wall
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
 RADIUS = 0.15

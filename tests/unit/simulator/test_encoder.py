@@ -9,7 +9,7 @@ from sensor_rig import lone_suite, motion_of, run
 
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensor_setup import SensorSetup
 
 
 def encoder_only(**setup) -> SensorSetup:

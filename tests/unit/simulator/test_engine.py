@@ -13,7 +13,7 @@ from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError
 from pico_gz.simulator.fleet_engine import ARRAY_FROM, FleetEngine
 from pico_gz.simulator.obstacles import Disc
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.terrain import RampTerrain
 from pico_gz.simulator.world import WindConfig, World
 

@@ -12,7 +12,7 @@ from pico_gz.core.messages import SensorData
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.simulator.faults import UNITS, FailureKind
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensor_setup import RangefinderSetup, SensorSetup
 
 SETUP = SensorSetup(
     vehicle_id=1, rangefinders=(RangefinderSetup(),), battery_rate_hz=50.0, range_rate_hz=50.0

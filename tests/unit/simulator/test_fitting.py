@@ -5,7 +5,7 @@ import pytest
 from pico_gz.core.rover_spec import PRESETS, RoverSpec, rover_spec
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.fleet_engine import FleetEngine
-from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup, fit_sensors
+from pico_gz.simulator.sensor_setup import RangefinderSetup, SensorSetup, fit_sensors
 from pico_gz.simulator.world import World
 
 DETAILS = {

@@ -13,11 +13,11 @@ from pico_gz.core.messages import GpsData, GpsFixType
 from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError
+from pico_gz.simulator import sensor_parts
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors import parts
-from pico_gz.simulator.sensors.parts import GpsPart
-from pico_gz.simulator.sensors.setup import SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_parts import GpsPart
+from pico_gz.simulator.sensor_setup import SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 
 
 def gps_only(**setup) -> SensorSetup:
@@ -102,7 +102,7 @@ def test_course_is_held_below_a_tenth_of_a_metre_per_second() -> None:
 
 def long_record(part: GpsPart, monkeypatch, n: int, **setup) -> np.ndarray:
     """Return (north, east, down, vn, ve, vd) errors at rest, one fix per second."""
-    monkeypatch.setitem(parts.GPS_PARTS, "made_up", part)
+    monkeypatch.setitem(sensor_parts.GPS_PARTS, "made_up", part)
     suite = lone_suite(gps_only(gps="made_up", gps_rate_hz=1.0, gps_latency_ms=0.0, **setup))
     told = fixes(suite, n, Motion(), dt_us=1_000_000)
     return np.array([(*metres(fix), *fix.velocity_ned_mps) for _, fix in told])

@@ -12,10 +12,10 @@ from sensor_rig import lone_suite, motion_of, run, with_attitude
 
 from pico_gz.core.messages import ImuData
 from pico_gz.core.vehicle_config import NoiseProfile
+from pico_gz.simulator import sensor_parts
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors import parts
-from pico_gz.simulator.sensors.parts import ImuPart
-from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensor_parts import ImuPart
+from pico_gz.simulator.sensor_setup import SensorSetup
 
 G = 9.80665
 QUIET = SensorSetup(vehicle_id=1, noise=NoiseProfile.OFF, gps="", compass="", barometer="")
@@ -29,7 +29,7 @@ def read(motion: Motion, setup: SensorSetup = QUIET) -> ImuData:
 
 def record(part: ImuPart, steps: int, monkeypatch, dt_us: int = 10_000, **setup) -> np.ndarray:
     """Return samples (accel x y z, gyro x y z) of a made-up part at rest."""
-    monkeypatch.setitem(parts.IMU_PARTS, "made_up", part)
+    monkeypatch.setitem(sensor_parts.IMU_PARTS, "made_up", part)
     suite = lone_suite(
         SensorSetup(vehicle_id=1, imu="made_up", imu_rate_hz=0.0, gps="", compass="",
                     barometer="", encoder_ticks=0, battery=None, **setup)
@@ -148,7 +148,9 @@ def test_allan_deviation_of_a_bias_walk(monkeypatch) -> None:
 
 
 def test_turn_on_bias_is_drawn_per_vehicle(monkeypatch) -> None:
-    monkeypatch.setitem(parts.IMU_PARTS, "biased", ImuPart(gyro_turn_on=0.02, accel_turn_on=0.15))
+    monkeypatch.setitem(
+        sensor_parts.IMU_PARTS, "biased", ImuPart(gyro_turn_on=0.02, accel_turn_on=0.15)
+    )
     told = np.array(
         [
             [*s.accel_mss, *s.gyro_rads]
@@ -186,7 +188,7 @@ def _at_rest(setup: SensorSetup, steps: int):
 
 def test_saturation_and_resolution_are_exact() -> None:
     setup = SensorSetup(vehicle_id=1, gps="", compass="", barometer="")
-    lsb = parts.IMU_PARTS["icm20948"].gyro_lsb
+    lsb = sensor_parts.IMU_PARTS["icm20948"].gyro_lsb
     limit = 32767 * lsb
     spinning = [s.imu for s in run(lone_suite(setup), 20, motion_of(rate_z_radps=100.0))]
     assert {s.gyro_rads[2] for s in spinning} == {limit}

@@ -13,7 +13,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.simulator.drive_model import Travel
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.sensors.setup import fit_sensors
+from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.steering import SkidDrive
 from pico_gz.simulator.world import World
 

@@ -11,7 +11,7 @@ from sensor_rig import group_suite, lone_suite, motion_of, run, stacked, with_at
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.sensors.setup import RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensor_setup import RangefinderSetup, SensorSetup
 
 
 class Disc:

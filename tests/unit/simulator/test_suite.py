@@ -24,8 +24,8 @@ from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import ARRAY, SCALAR
-from pico_gz.simulator.sensors.setup import BatterySetup, RangefinderSetup, SensorSetup
-from pico_gz.simulator.sensors.suite import SensorSuite
+from pico_gz.simulator.sensor_setup import BatterySetup, RangefinderSetup, SensorSetup
+from pico_gz.simulator.sensor_suite import SensorSuite
 
 
 class Walls:

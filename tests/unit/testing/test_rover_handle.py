@@ -5,7 +5,7 @@ import pytest
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.testing import (
     SimulationTimeoutError,
     Sitl,

@@ -107,5 +107,4 @@ def _part(file: str) -> str:
     parts = PurePath(file).parts
     if _PACKAGE not in parts:
         return _OTHERS
-    place = len(parts) - 1 - parts[::-1].index(_PACKAGE)
-    return parts[place + 1].removesuffix(".py")
+    return PurePath(file).stem if parts[-2] == _PACKAGE else parts[-2]

@@ -19,7 +19,7 @@ from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.gazebo_setup import GazeboStarter
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 from pico_gz.wire.servo import ServoTemplate
 
 ROVERS = (1, 3, 10, 20, 50)

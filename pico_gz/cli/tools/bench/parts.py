@@ -15,7 +15,7 @@ from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.recording.run_folder import RunOptions
+from pico_gz.run.options import RunOptions
 
 STEP_US = 10_000
 

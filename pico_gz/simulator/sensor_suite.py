@@ -10,15 +10,15 @@ from typing import Any
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import RangefinderData, SensorData
 from pico_gz.errors import ConfigError, UnknownVehicleError
+from pico_gz.simulator.ambient_sensors import Barometer, Compass, Rangefinder, Scene
 from pico_gz.simulator.faults import VehicleFailures, find_kind, find_units
+from pico_gz.simulator.gps import Gps
+from pico_gz.simulator.imu import Imu
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.noise import Sensor, column
+from pico_gz.simulator.onboard_sensors import Battery, Encoder
 from pico_gz.simulator.ops import SCALAR, Column, Ops
-from pico_gz.simulator.sensors.ambient import Barometer, Compass, Rangefinder, Scene
-from pico_gz.simulator.sensors.gps import Gps
-from pico_gz.simulator.sensors.imu import Imu
-from pico_gz.simulator.sensors.onboard import Battery, Encoder
-from pico_gz.simulator.sensors.setup import SensorSetup
+from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.sim_parameters import MODEL_PARAMETERS, SampleParameters, find_parameter
 from pico_gz.simulator.world import MagneticField
 

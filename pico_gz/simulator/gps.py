@@ -19,8 +19,8 @@ from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.noise import Sensor, column, gauss_markov, rounding_stage
 from pico_gz.simulator.ops import Column, Ops
 from pico_gz.simulator.random import NormalBlock, normal, stream_key
-from pico_gz.simulator.sensors.parts import GPS_PARTS, GpsPart
-from pico_gz.simulator.sensors.setup import SensorSetup, period_us_of_rate
+from pico_gz.simulator.sensor_parts import GPS_PARTS, GpsPart
+from pico_gz.simulator.sensor_setup import SensorSetup, period_us_of_rate
 
 NO_FIX_HDOP = 99.99
 NEVER_US = 1 << 62

@@ -17,7 +17,7 @@ from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.noise import Sensor, any_of, column, low_pass_gain
 from pico_gz.simulator.ops import Column, Ops
 from pico_gz.simulator.random import UniformBlock
-from pico_gz.simulator.sensors.setup import BatterySetup, SensorSetup, period_us_of_rate
+from pico_gz.simulator.sensor_setup import BatterySetup, SensorSetup, period_us_of_rate
 
 
 class Encoder(Sensor):

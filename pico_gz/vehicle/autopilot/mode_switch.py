@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pico_gz.core.ground_control import Mode, Result
 from pico_gz.vehicle.autopilot.context import RoverMode
-from pico_gz.vehicle.autopilot.modes.auto import AutoMode
-from pico_gz.vehicle.autopilot.modes.commanded import (
+from pico_gz.vehicle.autopilot.modes_auto import AutoMode
+from pico_gz.vehicle.autopilot.modes_commanded import (
     AcroMode,
     GuidedMode,
     HoldMode,
@@ -16,7 +16,7 @@ from pico_gz.vehicle.autopilot.modes.commanded import (
     ManualMode,
     SteeringMode,
 )
-from pico_gz.vehicle.autopilot.modes.places import CircleMode, LoiterMode, RtlMode, SmartRtlMode
+from pico_gz.vehicle.autopilot.modes_places import CircleMode, LoiterMode, RtlMode, SmartRtlMode
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext

@@ -11,7 +11,7 @@ from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.units import US_PER_S
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleId
 from pico_gz.errors import ConfigError
-from pico_gz.simulator.sensors.parts import (
+from pico_gz.simulator.sensor_parts import (
     BAROMETER_PARTS,
     COMPASS_PARTS,
     GPS_PARTS,

@@ -14,8 +14,8 @@ from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.noise import Sensor, any_of, column, gauss_markov, output_stage
 from pico_gz.simulator.ops import SCALAR, Column, Ops
 from pico_gz.simulator.random import NormalBlock, normal, stream_key, uniform
-from pico_gz.simulator.sensors.parts import BAROMETER_PARTS, COMPASS_PARTS
-from pico_gz.simulator.sensors.setup import SensorSetup, period_us_of_rate
+from pico_gz.simulator.sensor_parts import BAROMETER_PARTS, COMPASS_PARTS
+from pico_gz.simulator.sensor_setup import SensorSetup, period_us_of_rate
 from pico_gz.simulator.world import MagneticField
 
 # Which draw fills which place of the symmetric soft-iron matrix.

@@ -22,8 +22,8 @@ from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.noise import Sensor, any_of, low_pass_gain
 from pico_gz.simulator.ops import Column, Ops
 from pico_gz.simulator.random import NormalBlock, normal, stream_key
-from pico_gz.simulator.sensors.parts import IMU_PARTS, ImuPart
-from pico_gz.simulator.sensors.setup import SensorSetup, period_us_of_rate
+from pico_gz.simulator.sensor_parts import IMU_PARTS, ImuPart
+from pico_gz.simulator.sensor_setup import SensorSetup, period_us_of_rate
 
 # Where each draw of a run is used: 6 turn-on biases, 6 per degree, then two 3 x 3 matrices.
 _TURN_ON, _PER_C, _MIX = 0, 6, 12
