@@ -25,7 +25,7 @@
     `- LaunchError                       command, exit code, last lines of output
 
 A bad datagram is counted and dropped where it arrives; a bad configuration stops at start.
-The command line maps errors to exit codes in one place (``pico_gz.cli.exits``).
+The command line maps errors to exit codes in one place (``pico_gz.cli.output``).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
-from pico_gz.bridge.published import BridgeEvent
-from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, RunControl, StallPolicy, Waiting
+from pico_gz.bridge.published import BridgeEvent, RunControl
+from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, StallPolicy, Waiting
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import LockstepError, LockstepTimeoutError, SimulatorTimeoutError

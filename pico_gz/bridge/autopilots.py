@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
-from pico_gz.bridge.published import BridgeEvent
-from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, RunControl, StallPolicy, Waiting
+from pico_gz.bridge.published import BridgeEvent, RunControl
+from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, StallPolicy, Waiting
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.errors import LockstepTimeoutError
 

@@ -7,13 +7,14 @@ import logging
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
+from pico_gz.bridge.stall import StallRules
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.snapshot import Snapshot
 
@@ -223,3 +224,24 @@ class TraceDigest:
     def hexdigest(self) -> str:
         """The digest so far."""
         return self._hash.hexdigest()
+
+
+class RunControl(Protocol):
+    """The bridge, seen from inside a step."""
+
+    rules: StallRules
+
+    def report(self, event: BridgeEvent) -> None:
+        """Tell what happened."""
+
+    def now_s(self) -> float:
+        """Monotonic wall clock [s]."""
+
+    def stop_requested(self) -> bool:
+        """Whether the run is being stopped; every wait asks."""
+
+    def drop_vehicles(self, vehicle_ids: Sequence[int]) -> None:
+        """Despawn them at the end of this step (policy ``drop``)."""
+
+    def go_free_running(self) -> None:
+        """Go on in FreeRunning after this step (policy ``free_run``)."""

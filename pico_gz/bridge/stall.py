@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
-from pico_gz.bridge.published import BridgeEvent
 from pico_gz.errors import ConfigError
 
 # Whoever raises so often in a row is not asked again: an adapter, an autopilot, an observer.
@@ -77,24 +74,3 @@ class Waiting:
         lasted_ms = self.lasted_ms(now_s)
         deadline_ms = self._rules.timeout_ms if self._told else self._rules.warn_ms
         return min(0.1, max(0.001, (deadline_ms - lasted_ms) / 1000.0))
-
-
-class RunControl(Protocol):
-    """The bridge, seen from inside a step."""
-
-    rules: StallRules
-
-    def report(self, event: BridgeEvent) -> None:
-        """Tell what happened."""
-
-    def now_s(self) -> float:
-        """Monotonic wall clock [s]."""
-
-    def stop_requested(self) -> bool:
-        """Whether the run is being stopped; every wait asks."""
-
-    def drop_vehicles(self, vehicle_ids: Sequence[int]) -> None:
-        """Despawn them at the end of this step (policy ``drop``)."""
-
-    def go_free_running(self) -> None:
-        """Go on in FreeRunning after this step (policy ``free_run``)."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from pico_gz import __version__
-from pico_gz.cli.exits import EXIT_CODES, ExitCode, report
+from pico_gz.cli.output import EXIT_CODES, ExitCode, report
 
 # Name -> where the function (or a Typer with commands of its own) is, and what help says of it.
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.console import print_table
-from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.output import ExitCode, print_json, print_table
 from pico_gz.cli.tools.bench.figures import Figure
 from pico_gz.errors import ConfigError, did_you_mean
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from pico_gz.cli.console import print_table, show_warnings
-from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.console import show_warnings
 from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.output import ExitCode, print_json, print_table
 from pico_gz.cli.tools.comparison import (
     PHASES,
     Difference,

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.exits import print_json
 from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.output import print_json
 from pico_gz.cli.tools.containers.build import ComposeCommand, build_context
 from pico_gz.cli.tools.containers.compose_file import (
     ComposeFile,

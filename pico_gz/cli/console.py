@@ -8,34 +8,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pico_gz.bridge.clock import FreeRunning, speed_of
-from pico_gz.cli.exits import ExitCode
+from pico_gz.cli.output import ExitCode, print_table
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.result import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-
-def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print columns, each as wide as its widest cell; numbers to the right."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    numeric = [
-        bool(rows) and all(isinstance(row[index], int) for row in rows)
-        for index in range(len(header))
-    ]
-    for line in [list(header), ["-" * width for width in widths], *cells]:
-        padded = (
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(line, widths, numeric, strict=True)
-        )
-        print("  ".join(padded).rstrip())
 
 
 # The same sentence again within this time is not news.

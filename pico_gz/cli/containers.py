@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pico_gz.cli.console import StopOnSignal, print_table
-from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.console import StopOnSignal
 from pico_gz.cli.fleet_options import AUTO, open_fleet
+from pico_gz.cli.output import ExitCode, print_json, print_table
 from pico_gz.cli.tools.containers.compose_file import problems
 from pico_gz.cli.tools.containers.engine import ContainerState, Engine, LogLine, lines_of, merged
 from pico_gz.cli.tools.containers.stack import (

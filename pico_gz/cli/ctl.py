@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pico_gz.cli.console import print_table
-from pico_gz.cli.exits import print_json
+from pico_gz.cli.output import print_json, print_table
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.control_socket import ask, find_run
 

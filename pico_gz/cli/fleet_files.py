@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.console import print_table
-from pico_gz.cli.exits import print_json
 from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.output import print_json, print_table
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan
 from pico_gz.core.resources import resource_path

@@ -9,8 +9,7 @@ import msgspec
 import typer
 
 from pico_gz.adapters.registry import describe_adapters
-from pico_gz.cli.console import print_table
-from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.output import ExitCode, print_json, print_table
 from pico_gz.cli.tools.doctor import Examination, examine
 from pico_gz.cli.tools.doctor_checks import Finding, Need, State
 from pico_gz.core.ports import parse_address

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from pico_gz.cli.console import StopOnSignal, show_warnings
-from pico_gz.cli.exits import ExitCode, print_json
+from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.errors import ConfigError
 from pico_gz.run.recording.diff import diff_runs
 from pico_gz.run.recording.plots import plot_run

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.console import StopOnSignal, print_start, print_summary, show_warnings
-from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import AUTO, move_on, open_fleet, parse_speed
+from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.errors import PortClashError, SimulatorConnectionError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from pico_gz.cli.exits import ExitCode, print_json
 from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.gazebo.lint.document import Finding, Severity
 from pico_gz.gazebo.lint.linter import lint_file
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE, can_ask

@@ -11,10 +11,16 @@ from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.adapters.registry import load_adapter
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import is_loopback
+from pico_gz.errors import ConfigError
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.run.config.adapter_choice import resolve_adapter
-from pico_gz.run.config.fleet import FleetConfig, make_terrain
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.settings import (
+    TerrainKind,
+    TerrainSection,
+)
 from pico_gz.run.options import RunOptions
+from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
 from pico_gz.simulator.world import WindConfig, World
 
 
@@ -144,3 +150,25 @@ _BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Tell], SimulatorAda
     "lightweight": _make_lightweight,
     "gazebo": _make_gazebo,
 }
+
+
+def make_terrain(ground: TerrainSection) -> Terrain:
+    """Build the terrain of ``[terrain]``; its file, if any, is already an absolute path."""
+    if ground.kind is TerrainKind.RAMP:
+        return RampTerrain(
+            _given(ground.slope_deg, 10.0),
+            _given(ground.direction_deg, 0.0),
+            _given(ground.start_m, 0.0),
+            _given(ground.length_m, 0.0),
+        )
+    if ground.kind is TerrainKind.HEIGHTMAP:
+        if ground.file is None:
+            raise ConfigError("A heightmap needs a file.", hint="[terrain] file = 'heights.csv'")
+        heights_m = HeightmapTerrain.read(ground.file)
+        cell_m = _given(ground.cell_m, 1.0)
+        return HeightmapTerrain(heights_m, cell_m, ground.north_m, ground.east_m)
+    return FlatTerrain()
+
+
+def _given(value: float | None, default: float) -> float:
+    return default if value is None else value

@@ -20,7 +20,8 @@ from pico_gz.gazebo.worlds.rover_model import (
     fit_sensors,
 )
 from pico_gz.gazebo.worlds.terrain_sdf import make_ground
-from pico_gz.run.config.fleet import FleetConfig, VehiclePlan, make_terrain
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.run.simulators import make_terrain
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import Terrain
 from pico_gz.simulator.world import magnetic_field

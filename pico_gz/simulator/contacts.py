@@ -16,9 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pico_gz.simulator.obstacles import Outline, Scene
+from pico_gz.simulator.obstacles import Outline
 from pico_gz.simulator.ops import SCALAR, Column
 from pico_gz.simulator.rover_group import RoverGroup
+from pico_gz.simulator.scene import Scene
 
 _BISECTIONS = 40
 _PASSES = 8

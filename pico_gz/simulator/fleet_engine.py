@@ -24,9 +24,9 @@ from pico_gz.simulator.faults import (
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.kinematics import start_values, truth_of
 from pico_gz.simulator.models import ModelTable, SensorModel
-from pico_gz.simulator.obstacles import Scene
 from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.rover_group import RoverGroup
+from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.world import Wind, World
 

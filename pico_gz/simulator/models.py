@@ -23,8 +23,8 @@ from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.simulator.drive_model import DriveModel
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.obstacles import Scene
 from pico_gz.simulator.ops import Column, Ops
+from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.steering import AckermannDrive, SkidDrive

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from pico_gz import __version__
 from pico_gz.bridge.published import BridgeState, FleetView
-from pico_gz.run.config.fleet import FleetConfig, VehiclePlan, make_terrain
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.run.simulators import make_terrain
 from pico_gz.run.view_access import MODE_NAMES, RunHandle
 from pico_gz.simulator.faults import ACTUATOR_UNITS, UNITS, FailureKind
 from pico_gz.simulator.obstacles import Obstacle, Wall

@@ -13,7 +13,7 @@ from pico_gz.gazebo.lint.linter import lint_file
 from pico_gz.gazebo.lint.sdformat import complaints
 from pico_gz.gazebo.worlds.folder import write_folder
 from pico_gz.run.config import load_fleet
-from pico_gz.run.config.fleet import make_terrain
+from pico_gz.run.simulators import make_terrain
 from pico_gz.run.world_bundle import make_bundle
 from pico_gz.run.world_from_fleet import WorldOptions
 from pico_gz.simulator.ops import SCALAR

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from pico_gz import errors
-from pico_gz.cli.exits import ExitCode, exit_code_of, print_json, report
+from pico_gz.cli.output import ExitCode, exit_code_of, print_json, report
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.cli.exits import ExitCode, exit_code_of
+from pico_gz.cli.output import ExitCode, exit_code_of
 from pico_gz.errors import PicoGzError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.run_recording import RunFolder

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from pico_gz.simulator.obstacles import Box, Disc, Scene, Wall
+from pico_gz.simulator.obstacles import Box, Disc, Wall
 from pico_gz.simulator.ops import ARRAY, SCALAR
+from pico_gz.simulator.scene import Scene
 
 NORTH, EAST, SOUTH = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pico_gz.cli.exits import exit_code_of
+from pico_gz.cli.output import exit_code_of
 from pico_gz.cli.tools.containers.build import compose_failure
 
 UP = ["docker", "compose", "-p", "x", "up", "--detach"]

@@ -1,14 +1,25 @@
-"""Errors as exit codes, messages and JSON."""
+"""Command output: errors as exit codes and JSON, plain tables."""
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pico_gz.cli.console import (
+    _tell,
+)
+from pico_gz.cli.output import ExitCode
+
+if TYPE_CHECKING:
+    pass
+
+
+import errno
+import json
 import traceback
 from enum import IntEnum
-from typing import Any
 
 import typer
 
@@ -125,3 +136,19 @@ def _tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
     except OSError:  # nobody listens any more; the exit code still tells
         return
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print columns, each as wide as its widest cell; numbers to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    numeric = [
+        bool(rows) and all(isinstance(row[index], int) for row in rows)
+        for index in range(len(header))
+    ]
+    for line in [list(header), ["-" * width for width in widths], *cells]:
+        padded = (
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(line, widths, numeric, strict=True)
+        )
+        print("  ".join(padded).rstrip())
