@@ -7,11 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pico_gz.cli.console import (
-    _tell,
-)
-from pico_gz.cli.output import ExitCode
-
 if TYPE_CHECKING:
     pass
 
