@@ -234,6 +234,7 @@ SOURCED = (
     "scripts/_venv.sh",
     "scripts/_programs.sh",
     "scripts/_test_runs.sh",
+    "scripts/_coverage.sh",
     "scripts/_groups.py",
 )
 
