@@ -15,7 +15,7 @@ pytest_here() {
 # Everything of a kind: most tests beside each other, those that measure time one by one.
 whole_suite() {
     local kind=${1:+"($1) and "} status=0 alone=0
-    pytest_here --cache-clear -n "$JOBS" --dist worksteal -m "${kind}not alone" || status=$?
+    measured pytest_here --cache-clear -n "$JOBS" --dist worksteal -m "${kind}not alone" || status=$?
     say "== pytest, one by one"
     pytest_here -m "${kind}alone" || alone=$?
     [ "$alone" -le "$status" ] || status=$alone

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Pages without commands to run, or whose commands other tests run.
+LINKING_PAGES = [
+    *PAGES,
+    ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
 FENCE = re.compile(r"^(?P<before>[^\n]*)\n+```(?P<kind>\w*)\n(?P<code>.*?)^```", re.M | re.S)
 # What a page may show without it being a program: data, output, an excerpt of a file.
 NOT_RUN = {"toml", "json", "", "text", "ini"}
@@ -20,8 +27,8 @@ def fences(kind: str) -> list:
     for page in PAGES:
         for match in FENCE.finditer(page.read_text()):
             # The scripts are tested by test_scripts.py, on a copy of the repository.
-            told = match["before"].startswith("Needs:") or "./scripts/" in match["code"]
-            if match["kind"] == kind and not told:
+            left_out = match["before"].startswith("Needs:") or "./scripts/" in match["code"]
+            if match["kind"] == kind and not left_out:
                 line = page.read_text()[: match.start("code")].count("\n")
                 found.append(pytest.param(page, match["code"], id=f"{page.name}:{line}"))
     return found
@@ -72,7 +79,7 @@ def test_every_fence_is_of_a_kind_that_is_checked():
 
 
 def test_links_lead_somewhere():
-    for page in PAGES:
+    for page in LINKING_PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

@@ -70,7 +70,7 @@ def run_pytest(python):
 
 def test_its_five_tests_pass_within_ten_seconds(run_pytest, tmp_path):
     project = tmp_path / "my_rover"
-    shutil.copytree(ROOT / "docs/example_project", project)
+    shutil.copytree(ROOT / "examples/pytest_project", project)
     done, cpu_s = run_pytest(project, "-q")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^5 passed", done.stdout, re.M), done.stdout

@@ -229,12 +229,21 @@ def test_a_second_start_is_quick(fake):
     assert time.monotonic() - started < 2.0
 
 
-COMMANDS = ("scripts/run", "scripts/test", "scripts/soak", ".ci/run")
+COMMANDS = (
+    "scripts/run",
+    "scripts/test",
+    "scripts/soak",
+    "scripts/docs",
+    "scripts/release",
+    ".ci/run",
+)
 SOURCED = (
     "scripts/_venv.sh",
     "scripts/_programs.sh",
     "scripts/_test_runs.sh",
+    "scripts/_coverage.sh",
     "scripts/_groups.py",
+    "scripts/_site_pages.py",
 )
 
 

@@ -1,10 +1,13 @@
 """The wheel alone is enough: built, installed into an empty environment, used from elsewhere."""
 
+import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -154,3 +157,80 @@ def test_a_run_needs_nothing_else(run):
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     assert (answer["rovers"], answer["sim_time_s"], answer["lost_steps"]) == (2, 1.0, 0)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """The folder with sdist and wheel, made as a release makes them: the wheel from the sdist."""
+    for tool in ("build", "twine", "check_wheel_contents"):
+        if importlib.util.find_spec(tool) is None:
+            pytest.skip(f"not checked: there is no {tool} here (dependency group 'release')")
+    folder = tmp_path_factory.mktemp("release")
+    clone = folder / "clone"
+    # Not from the working tree, which may hold files that are not part of the project.
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        files = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT, check=True, capture_output=True, text=True, timeout=60,
+        ).stdout.split("\0")  # fmt: skip
+        for name in filter(lambda name: (ROOT / name).is_file(), files):
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, clone / name)
+    else:
+        shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".venv", "site", ".*_cache"))
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist")],
+        cwd=clone, check=True, capture_output=True, timeout=240,
+    )  # fmt: skip
+    return folder / "dist"
+
+
+def test_a_release_passes_the_checks_of_the_index(release):
+    files = sorted(map(str, release.iterdir()))
+    assert len(files) == 2
+    for command in (
+        ["twine", "check", "--strict", *files],
+        ["check_wheel_contents", *(name for name in files if name.endswith(".whl"))],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=release, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_wheel_of_a_release_is_that_of_the_checkout(release, names):
+    (built,) = release.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        assert set(archive.namelist()) == names
+
+
+def test_the_sdist_holds_what_a_distributor_needs(release):
+    (sdist,) = release.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "tests/conftest.py"):
+        assert name in inside
+    assert not [name for name in inside if name.startswith((".venv", "site/", ".git/"))]
+
+
+@pytest.mark.parametrize(
+    ("tag", "words"),
+    [("v99.0.0", "The tag is v99.0.0"), (None, "has no dated section")],
+)
+def test_a_release_is_refused_when_tag_version_and_changelog_differ(tag, words, tmp_path):
+    for name in ("scripts", "pico_gz"):
+        (tmp_path / name).mkdir()
+    for name in ("scripts/release", "scripts/_venv.sh", "pyproject.toml"):
+        shutil.copy2(ROOT / name, tmp_path / name)
+    (tmp_path / "pico_gz/__init__.py").write_text('__version__ = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n\n## [1.2.2] - 2026-01-01\n")
+    done = subprocess.run(
+        [str(tmp_path / "scripts/release"), tag or "v1.2.3"],
+        env={**os.environ, "PICO_GZ_VENV": str(Path(sys.executable).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (tmp_path / "dist").exists()

@@ -39,7 +39,7 @@ def test_mission_keeps_to_its_lines(rover):
 
 
 def test_two_rovers_keep_apart(sitl):
-    """A whole fleet from its fleet file: both drive, nobody touches anything."""
+    """A whole fleet from its fleet file: both drive, neither touches anything."""
     fleet = sitl(FLEET)
     for rover in fleet:
         rover.arm()
