@@ -18,7 +18,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
-from pico_gz.run.simulators import has_own_world
+from pico_gz.run.gazebo_rules import has_own_world
 
 
 def init(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
-
-
 import errno
 import json
+import os
+import sys
 import traceback
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 import typer
 

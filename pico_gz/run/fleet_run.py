@@ -28,11 +28,12 @@ from pico_gz.run.event_sources import (
     SimParameterSync,
     TextReporter,
 )
+from pico_gz.run.gazebo_rules import has_own_world
 from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.result import RunResult, summarize
 from pico_gz.run.run_recording import RunFolder
-from pico_gz.run.simulators import choose_adapters, has_own_world, local_frame, make_adapters
+from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
 from pico_gz.vehicle.external.records import ExternalRadio

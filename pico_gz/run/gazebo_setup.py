@@ -37,7 +37,8 @@ from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
 from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.run.config.adapter_choice import sim_wire
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.run.simulators import has_own_world, local_frame, make_terrain, not_ours_to_start
+from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start
+from pico_gz.run.simulators import local_frame, make_terrain
 from pico_gz.run.world_bundle import WORLD_FILE
 from pico_gz.run.world_from_fleet import WorldOptions, world_of_fleet
 from pico_gz.simulator.ops import SCALAR

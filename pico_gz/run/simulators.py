@@ -10,15 +10,11 @@ from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.adapters.registry import load_adapter
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.ports import is_loopback
 from pico_gz.errors import ConfigError
-from pico_gz.gazebo.install import find_gazebo
 from pico_gz.run.config.adapter_choice import resolve_adapter
 from pico_gz.run.config.fleet import FleetConfig
-from pico_gz.run.config.settings import (
-    TerrainKind,
-    TerrainSection,
-)
+from pico_gz.run.config.settings import TerrainKind, TerrainSection
+from pico_gz.run.gazebo_rules import gazebo_problem
 from pico_gz.run.options import RunOptions
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
 from pico_gz.simulator.world import WindConfig, World
@@ -45,32 +41,6 @@ def make_world(fleet: FleetConfig, *, contacts: bool = True) -> World:
         ),
         contacts=contacts,
     )
-
-
-def gazebo_problem(fleet: FleetConfig) -> str:
-    """Why this fleet cannot be on Gazebo here, as half a sentence; empty when it can."""
-    gazebo = fleet.gazebo
-    if not_ours_to_start(fleet, gazebo.server_addr, ardupilot_compat=gazebo.ardupilot_compat):
-        return ""
-    return find_gazebo().problem
-
-
-def not_ours_to_start(fleet: FleetConfig, server_addr: str, *, ardupilot_compat: bool) -> str:
-    """Why Gazebo is not started, whatever runs here, as half a sentence; empty when it is."""
-    if fleet.gazebo.attach:
-        return "because [gazebo] attach is set"
-    if not is_loopback(server_addr.partition(":")[0]):
-        return f"because it runs on {server_addr}"
-    return "" if ardupilot_compat else "because its plugin does not speak the JSON dialect"
-
-
-def has_own_world(fleet: FleetConfig) -> bool:
-    """Whether the plugins listen where the kit puts them in the worlds that it generates."""
-    if fleet.gazebo.world is None:
-        return True
-    from pico_gz.run.gazebo_setup import is_own_world
-
-    return is_own_world(fleet)
 
 
 def make_lightweight(

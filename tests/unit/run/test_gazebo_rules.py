@@ -7,8 +7,9 @@ import pytest
 from pico_gz.run import simulators
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.gazebo_rules import gazebo_problem, has_own_world
 from pico_gz.run.gazebo_setup import fleet_to_view
-from pico_gz.run.simulators import choose_adapters, gazebo_problem, has_own_world
+from pico_gz.run.simulators import choose_adapters
 
 
 def fleet(adapter="gazebo", **gazebo):
