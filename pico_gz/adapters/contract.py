@@ -185,11 +185,20 @@ class SimulatorAdapter(ABC):
             self._send_actuators(commands)
 
     def step(self, dt_us: int) -> None:
-        """Advance simulation time by exactly ``dt_us``.
+        """Advance simulation time by exactly ``dt_us`` and keep the records for later.
+
+        ``receive_sensors`` gives them, on this or on another thread. Raises as ``advance``.
+        """
+        self._mailbox.put(self.advance(dt_us))
+
+    def advance(self, dt_us: int) -> Mapping[int, SensorData]:
+        """Advance simulation time by exactly ``dt_us`` and hand the records over.
+
+        The bridge steps this way in lockstep, where it reads the records at once.
 
         Raises:
             SimulatorTimeoutError: not finished in time; calling again with the same ``dt_us``
-                goes on with the *same* step, so none is lost or done twice.
+                continues the *same* step, so none is lost or done twice.
             SimulatorError: the simulator failed.
         """
         if dt_us <= 0:
@@ -200,7 +209,7 @@ class SimulatorAdapter(ABC):
             records = self._step(dt_us)
             if records is None:
                 raise SimulatorError(f"{self.name}: a step gave nothing.", adapter=self.name)
-            self._mailbox.put(records)
+            return records
 
     def receive_sensors(self) -> dict[int, SensorData]:
         """The newest record of every vehicle, in id order. Never blocks.

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from pico_gz.bridge.adapter_runner import AdapterPhase
 from pico_gz.bridge.fleet import Fleet, VehicleInstance
 from pico_gz.bridge.fleet_stepper import FleetStepper
 from pico_gz.core.messages import ActuatorCommands, SensorData
@@ -16,27 +15,25 @@ from pico_gz.errors import ConfigError, PicoGzError
 FORMAT = "pico_gz snapshot 1"
 
 
-def save(cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet) -> bytes:
-    """Everything that changes while a run goes on, as MessagePack."""
+def save(stepper: FleetStepper, fleet: Fleet) -> bytes:
+    """Everything that changes during a run, as MessagePack."""
     return msgspec.msgpack.encode(
         {
             "format": FORMAT,
-            "time_us": cycle.time_us,
-            "stats": cycle.stats.save_state(),
+            "time_us": stepper.time_us,
+            "stats": stepper.stats.save_state(),
             "adapters": {
                 name: {"offset_us": slot.offset_us, "state": slot.adapter.save_state()}
-                for name, slot in adapters.slots.items()
+                for name, slot in stepper.adapters.items()
             },
             "vehicles": {str(vehicle.id): _save_vehicle(vehicle) for vehicle in fleet},
-            "records": list(cycle.records.values()),
-            "hooks": {n: hook.save_state() for n, hook in cycle.before_step.stateful().items()},
+            "records": list(stepper.records.values()),
+            "hooks": {n: hook.save_state() for n, hook in stepper.before_step.stateful().items()},
         }
     )
 
 
-def load(
-    data: bytes, cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet
-) -> tuple[int, dict[int, SensorData]]:
+def load(data: bytes, stepper: FleetStepper, fleet: Fleet) -> tuple[int, dict[int, SensorData]]:
     """Put everything back; returns the fleet's time [us] and its last records.
 
     Raises:
@@ -49,32 +46,30 @@ def load(
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise ConfigError("This is no snapshot of this version.", hint=f"Expected {FORMAT!r}.")
     try:
-        return _put_back(saved, cycle, adapters, fleet)
+        return _put_back(saved, stepper, fleet)
     except PicoGzError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as exc:
         raise ConfigError(
             f"The snapshot is damaged ({type(exc).__name__}: {exc}).",
-            hint="This run is between two states now: start it anew.",
+            hint="This run is between two states now: start it again.",
         ) from exc
 
 
 def _put_back(
-    saved: Mapping[str, Any], cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet
+    saved: Mapping[str, Any], stepper: FleetStepper, fleet: Fleet
 ) -> tuple[int, dict[int, SensorData]]:
-    _require_same("adapters", saved["adapters"], adapters.slots)
+    _require_same("adapters", saved["adapters"], stepper.adapters)
     _require_same("vehicles", saved["vehicles"], {str(i): None for i in fleet.ids()})
-    hooks = cycle.before_step.stateful()
+    hooks = stepper.before_step.stateful()
     _require_same("hooks", saved["hooks"], hooks)
-    for name, slot in adapters.slots.items():
-        slot.offset_us = saved["adapters"][name]["offset_us"]
-        slot.adapter.load_state(saved["adapters"][name]["state"])
-        slot.missed = slot.stalled or not slot.is_at(saved["time_us"])
+    for name, slot in stepper.adapters.items():
+        slot.load_state(saved["adapters"][name], saved["time_us"])
     for vehicle in fleet:
         _load_vehicle(vehicle, saved["vehicles"][str(vehicle.id)])
     for name, hook in hooks.items():
         hook.load_state(saved["hooks"][name])
-    cycle.stats.load_state(saved["stats"])
+    stepper.stats.load_state(saved["stats"])
     records = msgspec.convert(saved["records"], list[SensorData])
     return saved["time_us"], {record.vehicle_id: record for record in records}
 

@@ -7,31 +7,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
-from pico_gz.bridge.adapter_runner import RegisteredAdapter
 from pico_gz.bridge.clock import FreeRunning
+from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.core.units import US_PER_S
 from pico_gz.errors import SimulatorTimeoutError, UnknownVehicleError
 
 _RETRY_S = 0.05
-_TELL_LATE_EVERY_S = 10.0
-
-
-class Tell(Protocol):
-    """Reports an event."""
-
-    def __call__(
-        self, kind: str, text: str, *, vehicle_id: int = 0, adapter: str = "", severity: int = 4
-    ) -> None:
-        """Tell what happened."""
+_REPORT_LATE_EVERY_S = 10.0
 
 
 class FreeRunner:
     """A thread that keeps an adapter's time at ``factor`` x wall time while it is let run.
 
-    Only this thread speaks to the adapter: one that hangs in a step holds nobody else.
+    Only this thread calls the adapter: one that hangs in a step holds no other.
     """
 
     def __init__(
@@ -40,21 +30,21 @@ class FreeRunner:
         *,
         step_us: int,
         factor: float,
-        tell: Tell,
+        report: Callable[..., None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slot = slot
         self._step_us = step_us
         self._period_s = step_us / US_PER_S / factor
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._wanted: deque[Mapping[int, ActuatorCommands]] = deque(maxlen=1)  # the newest wins
         self._running = threading.Event()
         self._closed = threading.Event()
         self._due_s: float | None = None
         self._step_started_s = 0.0
-        self._told_about_s = 0.0
-        self._late_told_s: float | None = None
+        self._reported_s = 0.0
+        self._late_reported_s: float | None = None
         self.missed_deadlines = 0
         slot.outbox = self._wanted.append
         self._thread = threading.Thread(
@@ -63,7 +53,7 @@ class FreeRunner:
         self._thread.start()
 
     def resume(self) -> None:
-        """Let time go on."""
+        """Let time pass."""
         self._running.set()
 
     def pause(self) -> None:
@@ -78,14 +68,14 @@ class FreeRunner:
         self._thread.join(timeout=0.5)
 
     def look(self, warn_s: float) -> None:
-        """Tell once per step that lasts too long."""
+        """Report once per step that lasts too long."""
         started_s = self._step_started_s
-        if started_s and started_s != self._told_about_s:
+        if started_s and started_s != self._reported_s:
             lasted_s = self._clock() - started_s
             if lasted_s >= warn_s:
-                self._told_about_s = started_s
+                self._reported_s = started_s
                 text = f"Waiting for {self._slot} since {1000.0 * lasted_s:.0f} ms."
-                self._tell("waiting", text, adapter=self._slot.name)
+                self._report("waiting", text, adapter=self._slot.name)
 
     def _loop(self) -> None:
         slot = self._slot
@@ -99,7 +89,7 @@ class FreeRunner:
             except Exception as exc:  # reported; given up after three in a row
                 slot.count_failure()
                 what = "gave up on" if slot.failed else "raised in"
-                self._tell(
+                self._report(
                     "failed" if slot.failed else "error",
                     f"{type(exc).__name__} {what} free-running adapter {slot.name}: {exc}",
                     adapter=slot.name,
@@ -122,7 +112,7 @@ class FreeRunner:
             if wait_s > 0.0:
                 self._closed.wait(wait_s)
             elif wait_s < -5.0 * self._period_s:
-                # Too far behind to catch up: let the deadlines slip and say so.
+                # Too far behind to catch up: let the deadlines slip and report it.
                 self._slip(int(-wait_s / self._period_s))
                 self._due_s = self._clock()
         self._due_s = None  # time that it was held is not made up for
@@ -141,19 +131,19 @@ class FreeRunner:
     def _slip(self, steps: int) -> None:
         slot, now_s = self._slot, self._clock()
         self.missed_deadlines += steps
-        # The fleet's time went on meanwhile; so must the time stamps.
+        # The fleet's time has passed meanwhile; so must the time stamps.
         slot.offset_us = (slot.offset_us or 0) + steps * self._step_us
-        if self._late_told_s is None or now_s - self._late_told_s >= _TELL_LATE_EVERY_S:
-            self._late_told_s = now_s
+        if self._late_reported_s is None or now_s - self._late_reported_s >= _REPORT_LATE_EVERY_S:
+            self._late_reported_s = now_s
             text = f"Adapter {slot.name} is too slow: {self.missed_deadlines} deadlines missed."
-            self._tell("late", text, adapter=slot.name)
+            self._report("late", text, adapter=slot.name)
 
 
 class FreeFleet:
     """One ``FreeRunner`` per adapter; empty while the fleet is in lockstep."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[..., None]) -> None:
+        self._report = report
         # Replaced, never changed: other threads may be going through it.
         self._runners: dict[str, FreeRunner] = {}
 
@@ -168,14 +158,14 @@ class FreeFleet:
             if name not in self._runners and not slot.failed:
                 slot.stalled = False
                 runner = FreeRunner(
-                    slot, step_us=mode.step_size_us, factor=mode.factor, tell=self._tell
+                    slot, step_us=mode.step_size_us, factor=mode.factor, report=self._report
                 )
                 self._runners = {**self._runners, name: runner}
         if not held:
             self.resume()
 
     def resume(self) -> None:
-        """Let time go on in all of them."""
+        """Let time pass in all of them."""
         for runner in self._runners.values():
             runner.resume()
 
@@ -185,7 +175,7 @@ class FreeFleet:
             runner.pause()
 
     def look(self, warn_s: float) -> None:
-        """Tell of steps that last too long."""
+        """Report steps that last too long."""
         for runner in self._runners.values():
             runner.look(warn_s)
 

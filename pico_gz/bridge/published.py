@@ -1,4 +1,4 @@
-"""What a step publishes: the fleet view, events, statistics, the trace digest."""
+"""What a run publishes: view, events, statistics, digest, and to which observers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import logging
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from pico_gz.bridge.stall import StallRules
+from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.snapshot import HasState, Snapshot
 
 
 class BridgeState(StrEnum):
@@ -64,7 +64,7 @@ class BridgeEvent(msgspec.Struct, frozen=True, kw_only=True):
         time_us: simulation time [us].
         kind: a short word: ``stall, rejoin, failed, drop, contact, fallback, ...``.
         text: one plain sentence.
-        vehicle_id: whom it concerns, 0 for nobody in particular.
+        vehicle_id: whom it concerns, 0 for no single vehicle.
         adapter: where it happened, if anywhere.
         severity: as in syslog, 3 error, 4 warning, 6 information.
     """
@@ -78,12 +78,12 @@ class BridgeEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventLog:
-    """Keeps the newest events, counts all of them, tells listeners."""
+    """Keeps the newest events, counts all of them, calls listeners."""
 
     def __init__(self) -> None:
         self.recent: deque[BridgeEvent] = deque(maxlen=_KEPT_EVENTS)
         self.counts: Counter[str] = Counter()
-        self._counting = threading.Lock()  # watchdog and free-running adapters tell as well
+        self._counting = threading.Lock()  # watchdog and free-running adapters report too
         self._listeners: list[Callable[[BridgeEvent], None]] = []
 
     def listen(self, listener: Callable[[BridgeEvent], None]) -> None:
@@ -91,7 +91,7 @@ class EventLog:
         self._listeners.append(listener)
 
     def add(self, event: BridgeEvent) -> None:
-        """Keep, count, log and tell."""
+        """Keep, count, log and publish an event."""
         with self._counting:
             self.recent.append(event)
             self.counts[event.kind] += 1
@@ -99,7 +99,7 @@ class EventLog:
         for listener in self._listeners:
             try:
                 listener(event)
-            except Exception:  # who listens must not end a run
+            except Exception:  # a listener must not end a run
                 log.exception("A listener failed on: %s", event.text)
 
 
@@ -226,22 +226,60 @@ class TraceDigest:
         return self._hash.hexdigest()
 
 
-class RunControl(Protocol):
-    """The bridge, seen from inside a step."""
+T = TypeVar("T")
 
-    rules: StallRules
 
-    def report(self, event: BridgeEvent) -> None:
-        """Tell what happened."""
+class HookList(Generic[T]):
+    """Observers of a run, called one after the other with the same value.
 
-    def now_s(self) -> float:
-        """Monotonic wall clock [s]."""
+    One that raises is reported and, after three times in a row, removed. One that keeps a
+    state (``save_state``, ``load_state``) is part of a snapshot, under its name.
+    """
 
-    def stop_requested(self) -> bool:
-        """Whether the run is being stopped; every wait asks."""
+    def __init__(self, where: str, on_failure: Callable[[str, Exception], None]) -> None:
+        self._where = where
+        self._on_failure = on_failure
+        # Replaced, never changed: a step may be going through them.
+        self._hooks: dict[str, Callable[[T], None]] = {}
+        self._failures: dict[str, int] = {}
 
-    def drop_vehicles(self, vehicle_ids: Sequence[int]) -> None:
-        """Despawn them at the end of this step (policy ``drop``)."""
+    def add(self, hook: Callable[[T], None], name: str = "") -> None:
+        """Call ``hook`` from now on.
 
-    def go_free_running(self) -> None:
-        """Go on in FreeRunning after this step (policy ``free_run``)."""
+        Args:
+            hook: the observer.
+            name: of its state in snapshots; default: its class, numbered from the second on.
+        """
+        wanted = name or getattr(hook, "__name__", type(hook).__name__)
+        name, number = wanted, 1
+        while name in self._hooks:
+            number += 1
+            name = f"{wanted} {number}"
+        self._hooks = {**self._hooks, name: hook}
+
+    def remove(self, hook: Callable[[T], None]) -> None:
+        """Call ``hook`` no more; harmless when it is not there."""
+        self._hooks = {name: known for name, known in self._hooks.items() if known != hook}
+
+    def stateful(self) -> dict[str, HasState]:
+        """Those that keep a state of their own, by name."""
+        hooks: dict[str, object] = dict(self._hooks)
+        return {name: hook for name, hook in hooks.items() if isinstance(hook, HasState)}
+
+    def __call__(self, value: T) -> None:
+        """Call all of them."""
+        for name, hook in self._hooks.items():
+            try:
+                hook(value)
+            except Exception as exc:  # an observer must not end a run
+                self._failed(name, hook, exc)
+            else:
+                if self._failures:
+                    self._failures.pop(name, None)
+
+    def _failed(self, name: str, hook: Callable[[T], None], exc: Exception) -> None:
+        self._failures[name] = self._failures.get(name, 0) + 1
+        self._on_failure(self._where, exc)
+        if self._failures[name] >= FAILURES_BEFORE_GIVING_UP:
+            del self._failures[name]
+            self.remove(hook)

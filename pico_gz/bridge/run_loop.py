@@ -1,4 +1,4 @@
-"""Pacing, pausing, single steps, stopping, and calls at step boundaries."""
+"""Pacing, pausing, stopping, calls at step boundaries, and the watchdog."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from pico_gz.bridge.adapter_runner import AdapterPhase, RegisteredAdapter
-from pico_gz.bridge.autopilots import AutopilotGroup
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Pacer, TimeMode, speed_of
-from pico_gz.bridge.fleet_stepper import FleetStepper, HookList
-from pico_gz.bridge.free_running import FreeFleet, Tell
-from pico_gz.bridge.published import BridgeState, FleetView
+from pico_gz.bridge.fleet_stepper import FleetStepper
+from pico_gz.bridge.free_running import FreeFleet
+from pico_gz.bridge.published import BridgeState, FleetView, HookList
+from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.errors import ConfigError, LockstepError
 
 log = logging.getLogger(__name__)
@@ -27,7 +26,7 @@ _MAX_WAIT_S = 30.0
 class StepBoundary:
     """Runs calls from other threads between steps, in order.
 
-    A lock would not do: a loop that runs flat out takes it again before anybody else gets it.
+    A lock would not do: a loop that runs flat out takes it again before another thread gets it.
     """
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class StepBoundary:
         try:
             return result.result(_MAX_WAIT_S)
         except TimeoutError:
-            result.cancel()  # told to have failed, it must not happen later
+            result.cancel()  # reported as failed, it must not happen later
             raise LockstepError(
                 f"The step under way has not ended for {_MAX_WAIT_S:.0f} s."
             ) from None
@@ -78,7 +77,7 @@ class StepBoundary:
     def later(self, change: Callable[[], Any]) -> None:
         """Carry out ``change`` between two steps without waiting for it."""
         result: Future[Any] = Future()
-        result.add_done_callback(_tell_failure)
+        result.add_done_callback(_log_failure)
         self._queued.put((change, result))
 
     def run_queued(self) -> None:
@@ -93,8 +92,8 @@ class StepBoundary:
                 result.set_exception(exc)
 
 
-def _tell_failure(result: Future[Any]) -> None:
-    """Nobody waits for this result, so nobody else would say that there is none."""
+def _log_failure(result: Future[Any]) -> None:
+    """Log the failure of a change that no caller waits for."""
     error = result.exception()
     if error is not None:
         log.error("A change between two steps failed: %s", error, exc_info=error)
@@ -106,7 +105,7 @@ _ACTIVE = (BridgeState.RUNNING, BridgeState.PAUSED)
 
 
 class RunLoop:
-    """Runs the step cycle at the pace of a clock until told otherwise.
+    """Steps the fleet at the pace of a clock until it is stopped.
 
     ``pause``, ``resume``, ``stop`` and ``ask_steps`` may be called from any thread; the rest
     belongs to the thread that runs, or to the moment between two steps.
@@ -115,31 +114,25 @@ class RunLoop:
     def __init__(
         self,
         mode: TimeMode,
-        cycle: FleetStepper,
-        adapters: AdapterPhase,
-        groups: list[AutopilotGroup],
+        stepper: FleetStepper,
         boundary: StepBoundary,
         *,
-        tell: Tell,
-        on_hook_failure: Callable[[str, Exception], None],
         clock: Callable[[], float],
+        stop: threading.Event,
         warn_s: float,
     ) -> None:
         self.mode = mode
         self.state = BridgeState.IDLE
-        self.while_idle: HookList[int] = HookList("while paused", on_hook_failure)
-        self._cycle = cycle
-        self._adapters = adapters
-        self._groups = groups
+        self.while_idle: HookList[int] = HookList("while paused", stepper.hook_failed)
+        self._stepper = stepper
         self._boundary = boundary
-        self._tell = tell
         self._clock = clock
         self._warn_s = warn_s
         self._pacer = Pacer()
-        self._free = FreeFleet(tell)
+        self._free = FreeFleet(stepper.report)
         self._holding = threading.Lock()  # pause, resume and single steps exclude each other
         self._pause = threading.Event()
-        self._stop = threading.Event()
+        self._stop = stop
         self._wake = threading.Event()
         self._steps_asked = 0
         self._counted_s = 0.0  # wall time is accounted for up to here
@@ -154,7 +147,7 @@ class RunLoop:
         self._wake.set()
 
     def resume(self) -> None:
-        """Let time go on; single steps that were asked for and not done yet are forgotten."""
+        """Let time pass; single steps that were asked for and not done yet are forgotten."""
         with self._holding:
             self._pause.clear()
             self._steps_asked = 0
@@ -169,10 +162,6 @@ class RunLoop:
     def is_paused(self) -> bool:
         """Whether time is held."""
         return self._pause.is_set()
-
-    def stop_requested(self) -> bool:
-        """Whether the run is being stopped."""
-        return self._stop.is_set()
 
     def ask_steps(self, count: int) -> None:
         """Have so many single steps done while paused."""
@@ -189,9 +178,9 @@ class RunLoop:
         try:
             while not self._stop.is_set():
                 self._boundary.run_queued()
-                if end_us is not None and self._cycle.time_us >= end_us:
+                if end_us is not None and self._stepper.time_us >= end_us:
                     break
-                if self._do_something() and until is not None and until(self._cycle.view):
+                if self._step_or_wait() and until is not None and until(self._stepper.view):
                     break
         except BaseException:
             self._enter(BridgeState.FAILED)
@@ -212,22 +201,22 @@ class RunLoop:
             self._boundary.run_queued()
 
     def step_once(self, *, move_adapters: bool | None = None, more_follow: bool = False) -> None:
-        """Do one step now, whatever the pace; ``more_follow`` lets external pilots go ahead."""
+        """Do one step now, whatever the pace; ``more_follow`` lets external autopilots go ahead."""
         mode = self.mode
-        self._cycle.run(
+        self._stepper.step(
             mode.step_size_us,
             self.state,
-            lockstep=not isinstance(mode, FreeRunning),
+            wait=not isinstance(mode, FreeRunning),
             move_adapters=not self._free if move_adapters is None else move_adapters,
-            flat_out=more_follow and isinstance(mode, Lockstep),
+            more_follow=more_follow and isinstance(mode, Lockstep),
         )
         self._count_wall_time()
         if self._free:
             self._free.look(self._warn_s)
-            self._adapters.require_any()
+            self._stepper.require_any()
 
     def restart_pace(self) -> None:
-        """Go on at the pace from here: simulation time has jumped."""
+        """Keep the pace from here: simulation time has jumped."""
         self._pacer.restart()
 
     def close(self) -> None:
@@ -241,8 +230,8 @@ class RunLoop:
         self.state = BridgeState.RUNNING
         self.start_free_running()
 
-    def _do_something(self) -> bool:
-        """Step, idle or wait; returns whether a step was done."""
+    def _step_or_wait(self) -> bool:
+        """Step, idle or wait for the next turn; returns whether a step was done."""
         if self._take_single_step():
             self._enter(BridgeState.PAUSED)
             self.step_once(move_adapters=True)
@@ -267,9 +256,9 @@ class RunLoop:
 
     def _idle(self) -> None:
         self._enter(BridgeState.PAUSED)
-        for group in self._groups:
-            group.service()
-        self.while_idle(self._cycle.time_us)
+        for wire in self._stepper.wires:
+            wire.service()
+        self.while_idle(self._stepper.time_us)
         self._wake.wait(IDLE_PERIOD_S)
         self._wake.clear()
         self._counted_s = self._clock()  # a pause counts for nothing
@@ -277,7 +266,7 @@ class RunLoop:
     def _count_wall_time(self) -> None:
         """All that passes between two steps belongs to a run, but for pauses."""
         now_s = self._clock()
-        self._cycle.stats.wall_s += now_s - self._counted_s
+        self._stepper.stats.wall_s += now_s - self._counted_s
         self._counted_s = now_s
 
     def _enter(self, state: BridgeState) -> None:
@@ -286,7 +275,7 @@ class RunLoop:
         if state is BridgeState.PAUSED:
             self._count_wall_time()
         self.state = state
-        self._cycle.publish_state(state)
+        self._stepper.publish_state(state)
         if state is BridgeState.RUNNING:
             self._pacer.restart()
 
@@ -294,14 +283,14 @@ class RunLoop:
         """Wait for the next step's turn; False when there is something else to look at first."""
         if isinstance(self.mode, Lockstep):
             return True
-        delay_s = self._pacer.delay_s(self.mode, self._cycle.time_us, self._clock())
+        delay_s = self._pacer.delay_s(self.mode, self._stepper.time_us, self._clock())
         if delay_s <= 0.0:
             return True
         woken = self._wake.wait(min(delay_s, IDLE_PERIOD_S))
         self._wake.clear()
         if not woken and delay_s <= IDLE_PERIOD_S:
             return True
-        self.while_idle(self._cycle.time_us)
+        self.while_idle(self._stepper.time_us)
         return False
 
     # --- the kind of clock --------------------------------------------------------------------
@@ -314,7 +303,7 @@ class RunLoop:
         if was_free or isinstance(mode, FreeRunning):
             self._free.stop()
         if was_free:
-            for slot in self._adapters.slots.values():
+            for slot in self._stepper.adapters.values():
                 slot.missed = True  # each went at its own pace
         self.start_free_running()
 
@@ -324,19 +313,64 @@ class RunLoop:
             self.fall_back(f"Adapter {slot.name} cannot lockstep.")
 
     def fall_back(self, why: str) -> None:
-        """Go on free-running, and say so."""
+        """Continue free-running, and report it."""
         if isinstance(self.mode, FreeRunning):
             return
         factor = speed_of(self.mode) or 1.0
-        self._tell("fallback", f"{why} The run goes on free-running at {factor:g}x.")
+        self._stepper.report("fallback", f"{why} The run goes on free-running at {factor:g}x.")
         self.set_mode(FreeRunning(factor, self.mode.step_size_us))
 
     def start_free_running(self) -> None:
         """Give adapters that have none a thread, in a free-running run."""
         if isinstance(self.mode, FreeRunning) and self.state in _ACTIVE:
             with self._holding:
-                self._free.start(self._adapters.slots, self.mode, held=self._pause.is_set())
+                self._free.start(self._stepper.adapters, self.mode, held=self._pause.is_set())
 
     def release_adapter(self, name: str) -> None:
         """End the thread of an adapter that leaves."""
         self._free.stop_one(name)
+
+
+class Watchdog:
+    """A thread that names what a run waits for when a step does not return by itself."""
+
+    def __init__(self, stepper: FleetStepper, *, clock: Callable[[], float], warn_s: float) -> None:
+        self._stepper = stepper
+        self._clock = clock
+        self._warn_s = warn_s
+        self._reported_s = 0.0  # the start of the step that was reported last
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="pico-gz-watchdog", daemon=True)
+
+    def __enter__(self) -> Watchdog:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+        self._thread.join(timeout=1.0)
+
+    def _loop(self) -> None:
+        while not self._closed.wait(self._warn_s / 4.0):
+            self.look()
+
+    def look(self) -> None:
+        """Report once per step that is late; never blocks."""
+        stepper = self._stepper
+        started_s = stepper.started_s
+        if not started_s or started_s == self._reported_s:
+            return
+        late_s = self._clock() - started_s
+        if late_s < self._warn_s:
+            return
+        since = f"since {1000.0 * late_s:.0f} ms"
+        vehicle_id, slot = stepper.running_id, stepper.waited_for
+        if vehicle_id:
+            text = f"Waiting for the autopilot of vehicle {vehicle_id} {since}."
+            stepper.report("waiting", text, vehicle_id=vehicle_id)
+        elif slot is not None:
+            stepper.warned.add(slot)
+            stepper.report("waiting", f"Waiting for {slot} {since}.", adapter=slot.name)
+        else:
+            return
+        self._reported_s = started_s

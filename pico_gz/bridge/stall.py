@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from pico_gz.errors import ConfigError
 
-# Whoever raises so often in a row is not asked again: an adapter, an autopilot, an observer.
+# What raises so often in a row is not called again: an adapter, an autopilot, an observer.
 FAILURES_BEFORE_GIVING_UP = 3
+_SLICE_S = 0.1  # at most this long without a look at deadlines and at a stop
 
 
 class StallPolicy(StrEnum):
     """What happens when a vehicle does not answer within ``timeout_ms``."""
 
-    WAIT = "wait"  # for ever
-    HOLD = "hold"  # go on with its last command
-    NEUTRAL = "neutral"  # go on with 1500
+    WAIT = "wait"  # without a limit
+    HOLD = "hold"  # continue with its last command
+    NEUTRAL = "neutral"  # continue with 1500
     DROP = "drop"  # despawn it
     ABORT = "abort"  # end the run
-    FREE_RUN = "free_run"  # the whole run goes on in FreeRunning
+    FREE_RUN = "free_run"  # the whole run continues in FreeRunning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallRules:
-    """When a stall is told, when it is acted on, and how."""
+    """When a stall is reported, when it is acted on, and how."""
 
     warn_ms: int = 500
     timeout_ms: int = 2000
@@ -44,33 +48,40 @@ class StallRules:
             )
 
 
-class Waiting:
-    """Follows one wait: what is waited for, since when, whether that was told."""
+Late = TypeVar("Late")
 
-    def __init__(self, rules: StallRules, started_s: float) -> None:
-        self._rules = rules
-        self._started_s = started_s
-        self._told = False
 
-    def should_tell(self, now_s: float) -> bool:
-        """True once, when the wait has lasted ``warn_ms``."""
-        if self._told or (now_s - self._started_s) * 1000.0 < self._rules.warn_ms:
-            return False
-        self._told = True
-        return True
+def wait_for(
+    late: list[Late],
+    poll: Callable[[float, list[Late]], list[Late]],
+    warn: Callable[[list[Late], float], None],
+    rules: StallRules,
+    clock: Callable[[], float],
+    stop: threading.Event,
+) -> tuple[list[Late], float]:
+    """Wait for what is late, as the rules say: the one place where a fleet waits.
 
-    def is_over(self, now_s: float) -> bool:
-        """Whether ``timeout_ms`` has passed; never with the policy ``wait``."""
-        if self._rules.policy is StallPolicy.WAIT:
-            return False
-        return (now_s - self._started_s) * 1000.0 >= self._rules.timeout_ms
+    Args:
+        late: what is waited for.
+        poll: waits at most so many seconds; returns what is still late.
+        warn: called once, after ``warn_ms``, with what is late and for how long [ms].
+        rules: the deadlines; with the policy ``wait`` there is none.
+        clock: monotonic wall clock [s].
+        stop: ends the wait without giving up on anything.
 
-    def lasted_ms(self, now_s: float) -> float:
-        """How long it has lasted [ms]."""
-        return (now_s - self._started_s) * 1000.0
-
-    def slice_s(self, now_s: float) -> float:
-        """How long to wait before looking again [s]: to the next deadline, at most 0.1 s."""
-        lasted_ms = self.lasted_ms(now_s)
-        deadline_ms = self._rules.timeout_ms if self._told else self._rules.warn_ms
-        return min(0.1, max(0.001, (deadline_ms - lasted_ms) / 1000.0))
+    Returns:
+        What is given up on at the deadline, and how long that lasted [ms].
+    """
+    started_s = clock()
+    warned = False
+    while late and not stop.is_set():
+        deadline_ms = rules.timeout_ms if warned else rules.warn_ms
+        left_s = deadline_ms / 1000.0 - (clock() - started_s)
+        late = poll(min(_SLICE_S, max(0.001, left_s)), late)
+        lasted_ms = (clock() - started_s) * 1000.0
+        if late and not warned and lasted_ms >= rules.warn_ms:
+            warned = True
+            warn(late, lasted_ms)
+        if late and lasted_ms >= rules.timeout_ms and rules.policy is not StallPolicy.WAIT:
+            return late, lasted_ms
+    return [], 0.0

@@ -22,7 +22,9 @@ from pico_gz import (
     StallRules,
     VehicleConfig,
 )
-from pico_gz.bridge.autopilots import BuiltInAutopilots
+from pico_gz.bridge.fleet import VehicleInstance
+from pico_gz.bridge.registered_adapter import RegisteredAdapter
+from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
 
@@ -361,29 +363,30 @@ def test_whatever_is_done_to_the_bridge_its_promises_hold(examples):
     play(examples, 50)
 
 
-def tick_again(vehicle, record, now_us):
-    command = tick_once(vehicle, record, now_us)
-    vehicle.autopilot.tick(0)
-    return command
+def tick_again(vehicle, now_us):
+    autopilot = due_once(vehicle, now_us)
+    if autopilot is not None:
+        autopilot.tick(0)
+    return autopilot
 
 
-def forget_the_first(adapter):
-    records = read_all(adapter)
+def forget_the_first(slot):
+    records = read_all(slot)
     return dict(list(records.items())[1:])
 
 
-tick_once, read_all = BuiltInAutopilots._run, ScriptedAdapter.receive_sensors
+due_once, read_all = VehicleInstance.due_autopilot, RegisteredAdapter.newest_records
 
 
 @pytest.mark.parametrize(
     ("policy", "where", "name", "fault"),
     [
-        ("hold", BuiltInAutopilots, "_run", staticmethod(tick_again)),
-        ("hold", ScriptedAdapter, "receive_sensors", forget_the_first),
+        ("hold", VehicleInstance, "due_autopilot", tick_again),
+        ("hold", RegisteredAdapter, "newest_records", forget_the_first),
         ("hold", SitlBridge, "pause", lambda bridge: None),
         ("hold", SitlBridge, "set_speed", lambda bridge, factor: None),
-        ("drop", SitlBridge, "drop_vehicles", lambda bridge, ids: None),
-        ("free_run", SitlBridge, "go_free_running", lambda bridge: None),
+        ("drop", SitlBridge, "_drop", lambda bridge, ids: None),
+        ("free_run", RunLoop, "fall_back", lambda loop, why: None),
     ],
 )
 def test_the_machine_finds_a_planted_fault(monkeypatch, policy, where, name, fault):

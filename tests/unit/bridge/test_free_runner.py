@@ -1,7 +1,7 @@
 """F37: a free-running adapter that is too slow misses deadlines, says so, and keeps the time."""
 
-from pico_gz.bridge.adapter_runner import RegisteredAdapter
 from pico_gz.bridge.free_running import FreeRunner
+from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.testing import ScriptedAdapter
 
 STEP_US = 15_625  # 1/64 s, a number without rounding
@@ -31,7 +31,7 @@ def run_free(takes_s: list[float]) -> tuple[FreeRunner, RegisteredAdapter, list[
         slot,
         step_us=STEP_US,
         factor=1.0,
-        tell=lambda kind, text, **about: told.append(f"{kind}: {text}"),
+        report=lambda kind, text, **about: told.append(f"{kind}: {text}"),
         clock=lambda: adapter.now_s,
     )
     adapter.end = runner._closed.set

@@ -1,7 +1,7 @@
 """How an adapter is made to step: exactly once per step of the fleet, whoever is slow."""
 
 from pico_gz import Lockstep, SitlBridge, StallRules, VehicleConfig
-from pico_gz.bridge.adapter_runner import ThreadStepper
+from pico_gz.bridge.registered_adapter import StepThread
 from pico_gz.testing import ScriptedAdapter
 
 STEP_US = 10_000
@@ -20,7 +20,7 @@ class TickingClock:
 def test_a_step_that_ends_between_two_looks_is_not_done_twice():
     adapter = ScriptedAdapter()
     adapter.connect()
-    stepper = ThreadStepper(adapter)
+    stepper = StepThread(adapter)
     stepper.begin(STEP_US)
     with stepper._work:
         assert stepper._work.wait_for(lambda: not stepper._busy, LIMIT_S)
