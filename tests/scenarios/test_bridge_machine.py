@@ -26,8 +26,6 @@ from pico_gz.bridge.in_process import InProcessPilots
 from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
 
-pytestmark = pytest.mark.live
-
 IDS = st.integers(1, 255)
 NAMES = st.sampled_from("ab")
 STEP_US = 10_000

@@ -17,8 +17,6 @@ from pico_gz.session.session import Session
 from pico_gz.testing import PortLeases, ScriptedAdapter
 from pico_gz.transports.memory import MemoryNetwork
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture
 def leases():

@@ -16,8 +16,6 @@ from external_programs import need_ardurover
 from pico_gz.recording.diff import diff_runs
 from pico_gz.recording.recorded_run import RecordedRun
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).parents[2]
 
 DRIVE = """

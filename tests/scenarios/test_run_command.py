@@ -15,8 +15,6 @@ from pico_gz.config import FleetOverrides, default_fleet
 from pico_gz.port_owner import free_offset
 from pico_gz.vehicle.rc import rc_port
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).parents[2]
 OFFSET = ["--port-offset", "auto"]
 
@@ -185,6 +183,7 @@ class Running:
         return self.process.returncode, out, err
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_cleanly_within_two_seconds(number, code):
     with Running("--rovers", "2", "--duration", "0") as run_:
@@ -194,6 +193,7 @@ def test_a_signal_ends_the_run_cleanly_within_two_seconds(number, code):
     assert "Traceback" not in err
 
 
+@pytest.mark.alone
 def test_a_closing_terminal_does_not_end_the_run():
     """F32."""
     with Running("--rovers", "1", "--duration", "0") as run_:
@@ -212,6 +212,7 @@ def test_a_reader_that_leaves_does_not_break_the_run():
     assert "Traceback" not in err
 
 
+@pytest.mark.alone
 def test_ctl_reaches_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with Running("--rovers", "2", "--duration", "0") as run_:
