@@ -10,6 +10,13 @@ UNCERTAIN="gcs or ardupilot or gazebo or docker or browser or alone"
 MOST_UNSTEADY=5
 NONE_COLLECTED=5 # pytest's exit code
 
+# Without compiled files each of the hundreds of processes that tests start takes twice as long;
+# who wants none beside the sources gets them in the environment.
+if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
+    unset PYTHONDONTWRITEBYTECODE
+    export PYTHONPYCACHEPREFIX=$VENV/pycache
+fi
+
 pytest_here() {
     "$VENV/bin/python" -m pytest "$@"
 }
