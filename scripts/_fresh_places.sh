@@ -84,13 +84,14 @@ in_root() {
 # --- an empty folder ----------------------------------------------------------------------------
 
 make_folder() {
-    local tool python
+    local tool path python
     python=$(find_python) || exit $?
     home=$work/home
     decoys=$work/decoys
     mkdir "$home" "$work/bin"
     for tool in $TOOLS git; do
-        ! have "$tool" || ln -s "$(type -P "$tool")" "$work/bin/$tool"
+        path=$(type -P "$tool") || continue # such as kill, which bash has itself
+        ln -s "$path" "$work/bin/$tool"
     done
     ln -s "$("$python" -c 'import sys; print(sys._base_executable)')" "$work/bin/python3"
     place="in an empty folder with a clean PATH and HOME"

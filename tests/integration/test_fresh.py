@@ -57,7 +57,7 @@ def fresh(places, tmp_path):
     bins = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
     def start(root):
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [str(root / "scripts/fresh"), "--folder"],
             env={
                 "PATH": bins,
@@ -70,8 +70,14 @@ def fresh(places, tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
+        started.append(process)
+        return process
 
-    return start
+    started = []
+    yield start
+    for process in started:
+        with process:  # closes its pipes
+            process.terminate()
 
 
 def test_three_clean_runs_and_the_last_beside_decoys(project, fresh, places):
