@@ -1,10 +1,10 @@
 # Run by ./scripts/fresh as the first process of new mount and process namespaces.
 # shellcheck shell=bash
 #
-# Arguments: ROOT USER LIMIT_S COMMAND VARIABLE=VALUE...
+# Arguments: ROOT USER LIMIT_S NETWORK COMMAND VARIABLE=VALUE...
 set -euo pipefail
-root=$1 user=$2 limit_s=$3 command=$4
-shift 4
+root=$1 user=$2 limit_s=$3 network=$4 command=$5
+shift 5
 
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
@@ -18,6 +18,14 @@ mkdir "$root/dev/shm" "$root/dev/pts"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
+
+# The loopback of a network of our own is down at first.
+[ "$network" = outside ] || chroot "$root" python3 - <<'END'
+import fcntl, socket, struct
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as anything:
+    fcntl.ioctl(anything, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+END
 
 # Folders and files that pip's variables name, such as one with wheels, are where they are outside.
 for variable in "$@"; do

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Both define: place (in words), home, decoys, clean_path, decoy_path, and how a command is run
-# there: in_root or in_folder LIMIT_S PATH COMMAND.
+# there: in_root or in_folder LIMIT_S NETWORK PATH COMMAND.
 
 PACKAGES=python3,python3-venv,git
 GUEST=1000 # the user inside: no rights at all
@@ -20,7 +20,7 @@ can_make_root() {
         apt_install debootstrap || true
     fi
     have debootstrap || { say "No debootstrap: no Debian root." && return 1; }
-    unshare --mount --pid --fork -- mount -t tmpfs none /mnt 2>/dev/null ||
+    unshare --mount --pid --net --fork -- mount -t tmpfs none /mnt 2>/dev/null ||
         { say "Mounts are not allowed here: no Debian root." && return 1; }
 }
 
@@ -76,9 +76,11 @@ copy_settings() {
 
 # In namespaces of its own: mounts and processes end with it, however it and we end.
 in_root() {
-    exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child -- \
-        bash "$here/_fresh_enter.sh" "$root" "$GUEST" "$1" \
-        "$3" "${environment[@]}" HOME=/home/guest USER=guest PATH="$2"
+    local -a apart=(--mount --pid --fork --kill-child)
+    [ "$2" = outside ] || apart+=(--net)
+    exec setpriv --pdeathsig KILL unshare "${apart[@]}" -- \
+        bash "$here/_fresh_enter.sh" "$root" "$GUEST" "$1" "$2" \
+        "$4" "${environment[@]}" HOME=/home/guest USER=guest PATH="$3"
 }
 
 # --- an empty folder ----------------------------------------------------------------------------
@@ -106,10 +108,11 @@ make_folder() {
     fi
 }
 
+# The network is this machine's.
 in_folder() {
     cd "$home/pico-gz"
     exec timeout --kill-after=10 "$1" "${as_guest[@]+"${as_guest[@]}"}" \
-        env -i "${environment[@]}" HOME="$home" PATH="$2" bash -c "$3"
+        env -i "${environment[@]}" HOME="$home" PATH="$3" bash -c "$4"
 }
 
 # --- what is put into both ----------------------------------------------------------------------
