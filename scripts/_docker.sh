@@ -4,20 +4,20 @@
 # An engine that answers, or one that the tests can start themselves.
 have_engine() {
     have docker || return 1
-    docker version >/dev/null 2>&1 && return 0
+    works docker version && return 0
     [ "$(id -u)" -eq 0 ] && have dockerd && have iptables
 }
 
-have_compose() { have docker && docker compose version >/dev/null 2>&1; }
+have_compose() { works docker compose version; }
 
-have_debootstrap() { have debootstrap || docker image inspect python:3.12-slim >/dev/null 2>&1; }
+have_debootstrap() { have debootstrap || works docker image inspect python:3.12-slim; }
 
 # Debian 12 has only Compose 1: take the program alone out of the next release's package.
 compose_from_next_debian() {
     have apt-get && have dpkg && grep -q '^VERSION_CODENAME=bookworm' /etc/os-release || return 1
     local folder site
     folder=$(mktemp -d)
-    site=$(apt-get indextargets --format '$(SITE)' 2>/dev/null | grep -m 1 '/debian/*$') || return 1
+    site=$(apt_site bookworm) || return 1
     mkdir -p "$folder/lists/partial" "$folder/cache"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site trixie main" \
         > "$folder/sources.list"

@@ -1,4 +1,4 @@
-# Sourced by ./scripts/test --all: gets the programs that tests drive, and names what is missing.
+# Sourced by ./scripts/test --all and ./scripts/fresh: gets programs, and names what is missing.
 # shellcheck shell=bash
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -26,10 +26,21 @@ apt_install() {
     return 1
 }
 
+# apt_site SUITE: print where apt gets the packages of a suite from.
+apt_site() {
+    have apt-get || return 1
+    # shellcheck disable=SC2016 # apt fills these in
+    apt-get indextargets --format '$(CODENAME) $(SITE)' 2>/dev/null |
+        awk -v suite="$1" '$1 == suite && !found { print $2; found = 1 } END { exit !found }'
+}
+
+# works COMMAND...: whether it ends with success in good time.
+works() { have "$1" && timeout 20 "$@" </dev/null >/dev/null 2>&1; }
+
 have_chromium() {
     local name
     for name in chromium chromium-browser google-chrome google-chrome-stable; do
-        have "$name" && return 0
+        works "$name" --version && return 0
     done
     return 1
 }
@@ -45,7 +56,7 @@ need() {
     say "Not here: $what; the tests marked '$marker' that need it will be skipped."
 }
 
-have_gazebo() { have gz; }
+have_gazebo() { works gz sim --versions; }
 have_ardurover() { [ -n "${PICO_GZ_ARDUROVER:-}" ] || have ardurover; }
 
 # shellcheck source=scripts/_docker.sh

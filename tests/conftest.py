@@ -1,20 +1,15 @@
-"""What all tests share: how long an endurance test lasts, and which a busy machine may disturb."""
+"""What all tests share: how long an endurance test lasts."""
 
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 log = logging.getLogger(__name__)
 
-HERE = Path(__file__).parent
-
 # Set by ./scripts/soak: how long an endurance test may last [s].
 SOAK_VARIABLE = "PICO_GZ_SOAK_S"
-# Sockets, processes and threads are the matter of these.
-LIVE_FOLDERS = frozenset({"integration", "conformance"})
 
 
 @pytest.fixture
@@ -34,10 +29,7 @@ def endurance() -> Callable[[float, float], float]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that live with other programs, and those that a soak lengthens."""
-    for item in items:
-        if item.path.relative_to(HERE).parts[0] in LIVE_FOLDERS:
-            item.add_marker(pytest.mark.live)
-        if os.environ.get(SOAK_VARIABLE):
-            # Nobody knows how long hours take: a soak has no time limit, whatever a test says.
+    """Lift the time limits of a soak, whatever a test says: hours are meant."""
+    if os.environ.get(SOAK_VARIABLE):
+        for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)

@@ -1,13 +1,11 @@
 """Real ArduRovers on the Lightweight simulator, with a ground station for each."""
 
 import math
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from external_programs import need_ardurover
 from pymavlink import mavutil
 
 from pico_gz.adapters.lightweight import LightweightAdapter
@@ -35,14 +33,6 @@ FIRST_ID = 61
 MODES = {"AUTO": 10, "RTL": 11, "GUIDED": 15}
 EKF_READY = 1 | 2 | 16  # attitude, horizontal velocity, absolute horizontal position
 AUTOPILOT, GROUND = 1, 255
-
-
-def ardurover_binary() -> str:
-    """The program, or a skip that says what is missing."""
-    found = os.environ.get("PICO_GZ_ARDUROVER") or shutil.which("ardurover")
-    if not found or not Path(found).exists():
-        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
-    return found
 
 
 def ground_port(vehicle_id: int) -> int:
@@ -150,7 +140,7 @@ class ArduRoverRig:
         self.ids = range(FIRST_ID, FIRST_ID + count)
         self.step_us = step_us
         self.speedup = speedup
-        self.binary = ardurover_binary()
+        self.binary = need_ardurover()
         self.autopilots: dict[int, AutopilotProcess] = {}
         self.grounds = {i: Ground(i) for i in self.ids}
         self.path: dict[int, list[tuple[float, float]]] = {i: [] for i in self.ids}

@@ -1,4 +1,4 @@
-"""Fixtures that several integration tests share: a Docker engine, and the images on it."""
+"""Fixtures that several integration tests share: Gazebo, a Docker engine, and the images on it."""
 
 import hashlib
 
@@ -6,9 +6,16 @@ import docker_engine
 import docker_images
 import pytest
 from docker_stack import build
+from external_programs import need_gazebo
 
 # Tests of another checkout may use the same engine.
 IMAGE = f"pico-gz-test:{hashlib.sha256(bytes(docker_images.ROOT)).hexdigest()[:8]}"
+
+
+@pytest.fixture(scope="session")
+def gazebo():
+    """The Gazebo of this machine; without one that works the test is skipped."""
+    return need_gazebo()
 
 
 @pytest.fixture(scope="session")

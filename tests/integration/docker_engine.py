@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import time
 from pathlib import Path
 
 import docker_traces
+from external_programs import COMPOSE, COMPOSE_ANSWER, DOCKER_ENGINE, path_of, problem_of
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "pico_gz_tests"
 FOLDER = Path(tempfile.gettempdir()) / f"pico_gz_test_engine-{os.getuid()}"
@@ -32,32 +32,12 @@ class NoEngineError(Exception):
 
 def answers(environ=None):
     """Why the engine cannot be used, or an empty text."""
-    if shutil.which("docker") is None:
-        return "there is no docker program on the PATH"
-    try:
-        done = subprocess.run(
-            ["docker", "version", "--format", "{{.Server.Version}}"],
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "the Docker engine takes connections but does not answer"
-    if done.returncode == 0:
-        return ""
-    return next(reversed(done.stderr.strip().splitlines()), "the docker program failed")
+    return problem_of(*DOCKER_ENGINE, environ=environ)
 
 
 def compose_problem():
     """Why Compose cannot be used, or an empty text."""
-    done = subprocess.run(
-        ["docker", "compose", "version", "--short"], capture_output=True, text=True, check=False
-    )
-    if done.returncode == 0 and done.stdout.lstrip("v").startswith(("2.", "3.", "4.", "5.")):
-        return ""
-    return "there is no 'docker compose' (version 2)"
+    return problem_of(*COMPOSE, answer=COMPOSE_ANSWER)
 
 
 @contextlib.contextmanager
@@ -73,14 +53,14 @@ def engine():
         return
     if not sys.platform.startswith("linux") or os.getuid() != 0:
         raise NoEngineError(f"{problem}; only root can start one")
-    if shutil.which("dockerd") is None:
+    if path_of("dockerd") is None:
         raise NoEngineError(f"{problem}; and there is no dockerd program to start one")
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     found = {"DOCKER_HOST": _HOST}
     with (FOLDER / "users").open("w") as users:
         with _exclusive("start"):
             fcntl.flock(users, fcntl.LOCK_SH)
-            if answers({**os.environ, **found}):
+            if answers(found):
                 _start(found)
         try:
             yield found
@@ -106,7 +86,7 @@ def _start(environ):
     words = ["sh", "-c", script, "sh", str(FOLDER / "log"), *command]
     pid = int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     deadline_s = time.monotonic() + _START_S
-    while answers({**os.environ, **environ}):
+    while answers(environ):
         if not Path(f"/proc/{pid}").exists() or time.monotonic() > deadline_s:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 from docker_engine import CACHE
+from external_programs import problem_of
 
 ROOT = Path(__file__).parents[2]
 LOCAL_BASE = "local/debian:bookworm"
@@ -67,7 +68,7 @@ def base_image(environ):
 
 
 def _make_base(environ):
-    if shutil.which("debootstrap") is None or os.getuid() != 0:
+    if problem_of("debootstrap", "--version") or os.getuid() != 0:
         raise NoImageError(
             "no registry can be reached, and a base image is made only by root with debootstrap"
         )

@@ -6,9 +6,10 @@ somebody's machine there may be none.
 
 import contextlib
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
+
+from external_programs import path_of
 
 _FIREWALLS = ("iptables", "ip6tables")
 _LINKS = Path("/sys/class/net")
@@ -38,7 +39,7 @@ def remove(before):
 def _firewall(name):
     """Table -> its lines, as ``iptables-save`` prints them but without counters."""
     tables, lines = {}, []
-    if shutil.which(f"{name}-save") is None:
+    if path_of(f"{name}-save") is None:
         return tables
     done = subprocess.run([f"{name}-save"], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():

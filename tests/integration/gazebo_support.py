@@ -4,16 +4,14 @@ import dataclasses
 
 import pytest
 
-from pico_gz.gazebo.install import MODULE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import MODULE, find_bindings
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.testing.port_lease import PortLeases
 
 LEASES = PortLeases()
 
-needs_gazebo = pytest.mark.skipif(
-    bool(find_gazebo().problem), reason=f"no Gazebo here: {find_gazebo().problem}"
-)
+needs_gazebo = pytest.mark.usefixtures("gazebo")
 needs_bindings = pytest.mark.skipif(not find_bindings(), reason=f"no Python here has {MODULE}")
 
 

@@ -20,9 +20,9 @@ from ardurover_rig import (
     MODES,
     STEP_US,
     ArduRoverRig,
-    ardurover_binary,
     ground_port,
 )
+from external_programs import need_ardurover
 
 from pico_gz.bridge.published import FleetView
 from pico_gz.cli.tools.bench.echo_peer import RECORD
@@ -192,7 +192,7 @@ def make_ardurover(vehicle_id: int, folder: Path, speedup: float = 1000.0) -> Au
         home=HOME,
         gcs_port=ground_port(vehicle_id),
         speedup=speedup,
-        program=ardurover_binary(),
+        program=need_ardurover(),
     )
     (folder / PARAMETER_FILE).write_text(parameter_file(PRESETS["ardupilot_skid"]))
     return AutopilotProcess(start.command(), folder)

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import shutil
 import time
 
 import pytest
@@ -11,13 +9,13 @@ import pytest
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
+from external_programs import need_chromium
 from playwright.sync_api import Error as DriverError
 from playwright.sync_api import sync_playwright
 from view_run import viewed_replay, viewed_run
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = os.environ.get("PICO_GZ_CHROMIUM") or shutil.which("chromium")
 LIMIT_S = 40.0
 # Chromium gives up what it is loading when a network of the machine comes or goes, as those of
 # containers do all the time. That is nobody's error here, and the page is loaded again.
@@ -27,10 +25,9 @@ TRIES = 5
 
 @pytest.fixture(scope="module")
 def chromium():
-    if not CHROMIUM:
-        pytest.skip("Chromium is not installed (PICO_GZ_CHROMIUM or on the PATH)")
+    program = need_chromium()
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -7,7 +7,6 @@ package in the same place, with this machine's Gazebo mounted into it, read-only
 
 import json
 import re
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from docker_gcs import drive_north, ground_station, systems_heard
 from docker_images import docker
 from docker_stack import Stack
+from external_programs import need_ardurover
 from fleet_process import free_port_run
 
 from pico_gz.gazebo.install import find_gazebo
@@ -24,9 +24,7 @@ pytestmark = [
     pytest.mark.docker,
     pytest.mark.gazebo,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(
-        bool(find_gazebo().problem), reason=f"no Gazebo was tested: {find_gazebo().problem}"
-    ),
+    pytest.mark.usefixtures("gazebo"),
 ]
 
 FLEET = """\
@@ -194,12 +192,11 @@ def test_a_stopped_bridge_is_not_gazebos_fault(stack):
 
 
 @pytest.mark.ardupilot
-@pytest.mark.skipif(shutil.which("ardurover") is None, reason="there is no ardurover program here")
 def test_ardurovers_drive_in_the_network_of_gazebo(stack, image, engine, context, tmp_path):
     """``AUTOPILOT=external docker compose --profile ardupilot up``, two real ArduRovers."""
     path = override(tmp_path)
     content = json.loads(path.read_text())
-    program = f"{shutil.which('ardurover')}:/usr/local/bin/ardurover:ro"
+    program = f"{need_ardurover()}:/usr/local/bin/ardurover:ro"
     content["services"]["ardurover"] = {"volumes": [program]}
     path.write_text(json.dumps(content))
     base = free_port_run(2)

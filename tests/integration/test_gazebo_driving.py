@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from ardurover_rig import EKF_READY, MODES, Ground, ardurover_binary, ground_port
+from ardurover_rig import EKF_READY, MODES, Ground, ground_port
+from external_programs import need_ardurover
 from gazebo_support import LEASES, gazebo_fleet, needs_gazebo, on_leased_ports
 from mode_tour import ModeTour
 
@@ -234,7 +235,7 @@ def test_the_kit_is_killed_and_started_again(tmp_path):
 @pytest.mark.ardupilot
 def test_ardurover_through_the_kit(tmp_path):
     """ArduRover <-> the kit's server <-> bridge <-> real plugin: EKF, AUTO, both waypoints."""
-    program = ardurover_binary()
+    program = need_ardurover()
     (tmp_path / "fleet.toml").write_text(
         '[fleet]\ncount = 1\nadapter = "gazebo"\nautopilot = "external"\n'
         '[rover]\npreset = "ardupilot_skid"\n'

@@ -20,12 +20,8 @@ from pico_gz.simulator.ops import SCALAR
 
 ROOT = Path(__file__).parents[2]
 WORLDS = ("empty", "yard", "slope", "ten_rovers")
-_MISSING = find_gazebo().problem
 
-pytestmark = [
-    pytest.mark.gazebo,
-    pytest.mark.skipif(bool(_MISSING), reason=f"no real Gazebo: {_MISSING}"),
-]
+pytestmark = [pytest.mark.gazebo, pytest.mark.usefixtures("gazebo")]
 
 RAMP = '[terrain]\nkind = "ramp"\nslope_deg = 8.0\nstart_m = 1.0\nlength_m = 4.0\n'
 SIDE_SLOPE = '[terrain]\nkind = "ramp"\nslope_deg = 10.0\ndirection_deg = 60.0\n'

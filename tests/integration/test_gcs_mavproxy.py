@@ -1,5 +1,6 @@
 """MAVProxy, headless, against a fleet of real autopilots in another process."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 import pytest
 from fleet_process import LOOPBACK, FleetProcess
 
-pytestmark = pytest.mark.gcs
+pytestmark = [
+    pytest.mark.gcs,
+    pytest.mark.skipif(not importlib.util.find_spec("MAVProxy"), reason="MAVProxy is not here"),
+]
 
 PROGRAM = Path(sys.executable).with_name("mavproxy.py")
 MISSION = """\

@@ -1,5 +1,6 @@
 """mavsdk against a real autopilot in another process."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -8,7 +9,10 @@ from pathlib import Path
 import pytest
 from fleet_process import LOOPBACK, FleetProcess
 
-pytestmark = pytest.mark.gcs
+pytestmark = [
+    pytest.mark.gcs,
+    pytest.mark.skipif(not importlib.util.find_spec("mavsdk"), reason="mavsdk is not here"),
+]
 
 CLIENT = Path(__file__).with_name("mavsdk_client.py")
 LAT, LON = 356_812_360, 1_397_671_250

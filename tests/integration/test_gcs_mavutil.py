@@ -242,6 +242,7 @@ def test_inputs(link, vehicle):
     assert eventually(lambda: expected <= {call[0] for call in vehicle.calls})
 
 
+@pytest.mark.alone
 def test_stream_rates(link, vehicle):
     link.mav.request_data_stream_send(1, 1, mav.MAV_DATA_STREAM_EXTRA1, 20, 1)
     await_message(link, "ATTITUDE")
@@ -253,6 +254,7 @@ def test_stream_rates(link, vehicle):
     assert link.packet_loss() == 0.0
 
 
+@pytest.mark.alone
 def test_heartbeats_go_on_while_paused(run, link):
     run.paused = True
     try:
@@ -266,6 +268,7 @@ def test_heartbeats_go_on_while_paused(run, link):
         run.paused = False
 
 
+@pytest.mark.alone
 def test_a_fast_run_stays_connected():
     with (
         FleetThread(1, speed=50.0, step_us=20_000) as fast,

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -213,7 +212,7 @@ def test_half_a_world_is_refused(starts):
 def launch(starts, tmp_path):
     world = tmp_path / "world.sdf"
     world.write_text("<world name='w'><max_step_size>0.001</max_step_size></world>")
-    return GazeboLaunch(program=Path(shutil.which("gz")), world_file=world, folder=tmp_path)
+    return GazeboLaunch(program=tmp_path / "bin/gz", world_file=world, folder=tmp_path)
 
 
 @pytest.fixture

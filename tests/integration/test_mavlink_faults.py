@@ -104,6 +104,7 @@ def request_version(system=1):
 # --- ports ----------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", ["udpin", "tcpin"])
 def test_a_port_in_use_names_vehicle_port_and_owner_and_opens_nothing(kind):
     style = socket.SOCK_DGRAM if kind == "udpin" else socket.SOCK_STREAM

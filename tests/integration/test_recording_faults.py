@@ -101,6 +101,7 @@ def test_the_same_run_gives_the_same_bytes(recorded, tmp_path):
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
+@pytest.mark.alone
 def test_after_sigkill_at_most_a_second_is_lost(tmp_path):
     """F29: paced at half speed, where one chunk lasts two seconds of wall time."""
     process = start(tmp_path, "--duration", "0", "--speed", "0.5")

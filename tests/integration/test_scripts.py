@@ -170,36 +170,99 @@ def test_test_fails_with_the_tests(fake):
     assert result.returncode == 1
 
 
-# A pytest of which some tests fail, until they are run again.
-UNSTEADY_PYTEST = """
-case "$*" in
-    *--collect-only*"not ("*) exit {ours} ;;
-    *--collect-only*) echo "tests/test_a.py::test_that" ;;
-    *--last-failed*) exit {again} ;;
-    *alone) exit 1 ;;
-esac
+# Tests that fail the first time that they are run.
+PLANTED = """
+import pathlib, pytest
+
+def fails_once(name):
+    mark = pathlib.Path(__file__).with_name(name)
+    if not mark.exists():
+        mark.touch()
+        raise AssertionError
+
+@pytest.mark.parametrize("n", range(2))
+def test_good(n):
+    pass
+
+@pytest.mark.alone
+def test_good_and_alone():
+    pass
 """
-NONE_COLLECTED = 5
+UNSTEADY = """
+@pytest.mark.{marker}
+def test_{marker}():
+    fails_once("{marker}")
+"""
+BROKEN = """
+@pytest.mark.gazebo
+def test_broken():
+    raise AssertionError
+"""
+# What drives a real program or measures wall time.
+FIVE = ("gcs", "ardupilot", "gazebo", "docker", "alone")
 
 
-@pytest.mark.parametrize(
-    ("again", "ours", "code"),
-    [
-        pytest.param(0, NONE_COLLECTED, 0, id="disturbed"),
-        pytest.param(1, NONE_COLLECTED, 1, id="fails-again"),
-        pytest.param(0, 0, 1, id="nothing-can-disturb-it"),
-    ],
-)
-def test_what_may_have_been_disturbed_is_tried_once_more(fake, again, ours, code):
-    result, asked = fake("scripts/test", PYTEST=UNSTEADY_PYTEST.format(again=again, ours=ours))
-    assert result.returncode == code
-    assert ("UNSTEADY" in result.stderr) == (code == 0)
-    assert sum("--last-failed" in line and "--collect" not in line for line in asked) == (ours != 0)
+def unsteady(*markers):
+    return "".join(UNSTEADY.format(marker=marker) for marker in markers)
 
 
-@pytest.mark.parametrize("script", [("scripts/test", "--all"), (".ci/run",)])
-def test_all_names_what_it_could_not_get(fake, script):
-    result, asked = fake(*script)
+@pytest.fixture
+def suite(tmp_path):
+    """Run planted tests as ./scripts/test runs the whole suite."""
+    marks = "\n ".join([*FIVE, "browser", "slow"])
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = -p xdist\nmarkers =\n {marks}\n")
+    code = 'say() { printf "%s\\n" "$*" >&2; }; VENV=$1; . "$2"; whole_suite ""'
+
+    def run(text):
+        (tmp_path / "test_planted.py").write_text(PLANTED + text)
+        runs = ROOT / "scripts/_test_runs.sh"
+        return subprocess.run(
+            ["bash", "-e", "-c", code, "bash", sys.prefix, str(runs)],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "PICO_GZ_TEST_JOBS": "0",
+                "PYTEST_ADDOPTS": "",
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return run
+
+
+def test_what_drives_a_program_or_measures_time_is_tried_once_more(suite):
+    result = suite(unsteady(*FIVE))
+    assert result.returncode == 0, result.stdout + result.stderr
+    for marker in FIVE:
+        assert f"UNSTEADY test_planted.py::test_{marker}\n" in result.stderr
+
+
+def test_six_unsteady_tests_fail_the_run(suite):
+    result = suite(unsteady(*FIVE, "browser"))
+    assert result.returncode == 1
+    assert result.stderr.count("UNSTEADY test_planted.py::") == 6
+    assert "6 tests are unsteady; 5 are allowed" in result.stderr
+
+
+def test_a_plain_failure_stands(suite):
+    result = suite(unsteady("slow", "gazebo"))
+    assert result.returncode == 1
+    assert "second attempt" not in result.stderr
+    assert "UNSTEADY" not in result.stderr
+
+
+def test_what_fails_twice_fails(suite):
+    result = suite(BROKEN)
+    assert result.returncode == 1
+    assert "second attempt" in result.stderr
+    assert "UNSTEADY" not in result.stderr
+
+
+def test_all_names_what_it_could_not_get(fake):
+    result, asked = fake("scripts/test", "--all")
     assert result.returncode == 0, result.stderr
     for what in ("Chromium", "Docker", "ArduRover", "Gazebo Harmonic"):
         assert f"Not here: {what}" in result.stderr
@@ -209,6 +272,17 @@ def test_all_names_what_it_could_not_get(fake, script):
     beside, alone = [line for line in asked if line.startswith("pytest")]
     assert beside.endswith("-m not alone")
     assert alone == "pytest -m alone"
+
+
+@pytest.mark.parametrize(("fresh", "tests", "code"), [(0, 0, 0), (3, 0, 3), (0, 1, 1), (3, 1, 1)])
+def test_ci_runs_a_fresh_machine_and_then_everything(call, checkout, fresh, tests, code):
+    for name, status in (("fresh", fresh), ("test", tests)):
+        script = checkout / "scripts" / name
+        script.write_text(f'#!/bin/sh\necho "{name} $*"; exit {status}\n')
+    result = call(".ci/run", "-x")
+    assert result.returncode == code
+    assert result.stdout == "fresh \ntest --all -x\n"
+    assert ("FAILED: ./scripts/fresh" in result.stderr) == (fresh != 0)
 
 
 def test_soak_says_how_long_to_people_and_to_the_tests(fake):
@@ -233,6 +307,7 @@ COMMANDS = (
     "scripts/run",
     "scripts/test",
     "scripts/soak",
+    "scripts/fresh",
     "scripts/docs",
     "scripts/release",
     ".ci/run",
@@ -240,6 +315,9 @@ COMMANDS = (
 SOURCED = (
     "scripts/_venv.sh",
     "scripts/_programs.sh",
+    "scripts/_docker.sh",
+    "scripts/_fresh_places.sh",
+    "scripts/_fresh_enter.sh",
     "scripts/_test_runs.sh",
     "scripts/_coverage.sh",
     "scripts/_groups.py",

@@ -62,6 +62,7 @@ def real_adapter(port: int, **settings: object) -> GazeboAdapter:
 # --- the simulator ----------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_f01_simulator_killed_mid_step_stops_the_clock_and_is_told_in_2_s(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -393,6 +394,7 @@ def test_f14_a_spoofed_source_reaches_neither_side() -> None:
     assert server._served[1].connection.peer == owner.address
 
 
+@pytest.mark.alone
 def test_f15_a_port_in_use_names_port_vehicle_and_owner_at_once() -> None:
     holder = UdpTransport(HOST, 0)
     port = holder.address[1]

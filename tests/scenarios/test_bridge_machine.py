@@ -28,8 +28,6 @@ from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
 
-pytestmark = pytest.mark.live
-
 IDS = st.integers(1, 255)
 NAMES = st.sampled_from("ab")
 STEP_US = 10_000

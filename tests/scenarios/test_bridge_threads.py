@@ -20,8 +20,6 @@ from pico_gz import (
 from pico_gz.errors import ConfigError, LockstepError, SimulatorConnectionError
 from pico_gz.testing import ScriptedAdapter
 
-pytestmark = pytest.mark.live
-
 WAIT_S = 20.0
 
 

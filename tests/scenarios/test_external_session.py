@@ -18,8 +18,6 @@ from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture
 def leases():

@@ -41,8 +41,6 @@ from oracle_fleets import FILES, FLEETS, WORLDS, Fleet
 from pico_gz.cli.app import main
 from pico_gz.run.config.schema import schema_text
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden/oracle"
 FREEZE_VARIABLE = "PICO_GZ_ORACLE_FREEZE"

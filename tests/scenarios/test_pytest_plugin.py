@@ -11,12 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from external_programs import need_ardurover
 
 from pico_gz.run.recording.diff import diff_runs
 from pico_gz.run.recording.recorded_run import RecordedRun
-from pico_gz.testing.ardurover import find_ardurover
-
-pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 
@@ -228,8 +226,7 @@ def test_without_ardurover_the_test_is_skipped_with_the_reason(run_pytest):
 
 @pytest.mark.ardupilot
 def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
-    if not find_ardurover():
-        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
+    need_ardurover()
     done = run_pytest(ARDUROVER, "-s")
     assert done.returncode == 0, done.stdout
     (pid,) = re.findall(r"<pid (\d+)>", done.stdout)
@@ -238,8 +235,7 @@ def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
 
 @pytest.mark.ardupilot
 def test_a_real_ardurover_does_not_survive_a_killed_pytest(run_pytest):
-    if not find_ardurover():
-        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
+    need_ardurover()
     done = run_pytest(KILLED, "-s")
     assert done.returncode == -signal.SIGKILL, done.stdout
     pid = int(re.findall(r"<pid (\d+)>", done.stdout)[0])

@@ -16,8 +16,6 @@ from pico_gz.core.ports import rc_port
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).parents[2]
 OFFSET = ["--port-offset", "auto"]
 
@@ -50,6 +48,12 @@ def result(*arguments: str, **kwargs) -> dict:
 FIVE = ("--rovers", "5", "--seed", "7", "--duration", "5", "--speed", "max")
 
 
+@pytest.fixture(scope="module")
+def five_digest() -> str:
+    """The digest of one plain run of five."""
+    return result(*FIVE)["trace_sha256"]
+
+
 def test_the_result_has_every_promised_figure():
     figures = result("--rovers", "2", "--duration", "2", "--speed", "max")
     assert figures["adapter"] == "lightweight"
@@ -76,9 +80,9 @@ def test_same_seed_same_bytes_whatever_the_process(tmp_path):
     assert len(digests) == 1
 
 
-def test_another_seed_gives_another_run():
+def test_another_seed_gives_another_run(five_digest):
     other = (*FIVE[:3], "8", *FIVE[4:])
-    assert result(*FIVE)["trace_sha256"] != result(*other)["trace_sha256"]
+    assert result(*other)["trace_sha256"] != five_digest
 
 
 def test_a_sixth_rover_leaves_the_first_five_alone():
@@ -95,11 +99,10 @@ def test_the_speed_changes_no_byte():
     assert len(digests) == 1
 
 
-def test_cpu_features_change_no_byte():
+def test_cpu_features_change_no_byte(five_digest):
     """D6: the C library's sine differs with other CPU features; the kit does not use it."""
     masked = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F"
-    plain = result(*FIVE)["trace_sha256"]
-    assert result(*FIVE, GLIBC_TUNABLES=masked)["trace_sha256"] == plain
+    assert result(*FIVE, GLIBC_TUNABLES=masked)["trace_sha256"] == five_digest
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,7 @@ class Running:
         return self.process.returncode, out, err
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_cleanly_within_two_seconds(number, code):
     with Running("--rovers", "2", "--duration", "0") as run_:
@@ -195,6 +199,7 @@ def test_a_signal_ends_the_run_cleanly_within_two_seconds(number, code):
     assert "Traceback" not in err
 
 
+@pytest.mark.alone
 def test_a_closing_terminal_does_not_end_the_run():
     """F32."""
     with Running("--rovers", "1", "--duration", "0") as run_:
@@ -213,6 +218,7 @@ def test_a_reader_that_leaves_does_not_break_the_run():
     assert "Traceback" not in err
 
 
+@pytest.mark.alone
 def test_ctl_reaches_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with Running("--rovers", "2", "--duration", "0") as run_:

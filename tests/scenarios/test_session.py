@@ -22,8 +22,6 @@ from pico_gz.simulator.world import World
 from pico_gz.testing import PortLeases
 from pico_gz.vehicle.scripted import make_script
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).parents[2]
 # Other workers run sessions at the same moment: what merely is free now may be taken at once.
 LEASES = PortLeases()

@@ -28,11 +28,10 @@ def test_defaults_are_ardurovers(name, default):
     assert ParamStore().values[name] == default
 
 
-@pytest.mark.parametrize("spec", PARAMETERS.values(), ids=lambda spec: spec.name)
-def test_every_default_is_allowed_and_every_name_fits_mavlink(spec):
-    assert allowed(spec, spec.default)
-    assert len(spec.name) <= 16
-    assert spec.name.isascii()
+def test_every_default_is_allowed_and_every_name_fits_mavlink():
+    assert [spec.name for spec in PARAMETERS.values() if not allowed(spec, spec.default)] == []
+    assert [name for name in PARAMETERS if len(name) > 16 or not name.isascii()] == []
+    assert [name for name, spec in PARAMETERS.items() if name != spec.name] == []
 
 
 def test_the_sensor_switches_of_the_simulator_are_parameters_and_no_others():

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 
 import pytest
 from opened_runs import opened_run
@@ -14,6 +15,8 @@ def live():
     with opened_run() as (session, run):
         source = LiveSource(run)
         source.set_audience(1, {1})
+        # It looks at every step, however quickly this machine steps.
+        source._sampler._clock = itertools.count().__next__
         yield session.bridge, run, source
         source.close()
 
