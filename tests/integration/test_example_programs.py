@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from external_programs import need_ardurover
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -114,9 +115,7 @@ def check_ardurover(text):
 
 @pytest.mark.ardupilot
 def test_ardurover(run):
-    program = os.environ.get("PICO_GZ_ARDUROVER") or shutil.which("ardurover")
-    if not program or not Path(program).exists():
-        pytest.skip("no ArduRover: set PICO_GZ_ARDUROVER or put ardurover on the PATH")
+    need_ardurover()
     check_ardurover(run("ardurover.py"))
 
 

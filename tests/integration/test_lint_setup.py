@@ -90,9 +90,18 @@ def test_the_gate_fails_below_the_limit(source, report):
     assert "== coverage" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("every_test", "version", "expected"), [("yes", 0, "on"), ("yes", 1, "off"), ("no", 0, "off")]
+)
+def test_coverage_is_on_where_it_is_quick(source, every_test, version, expected):
+    done = source(f"coverage_default {every_test}", version=version)
+    assert done.stdout.strip() == expected
+    assert ("not measured" in done.stderr) == ((every_test, expected) == ("yes", "off"))
+
+
 def test_only_the_whole_suite_of_all_is_measured():
     script = (ROOT / "scripts/test").read_text()
-    assert '[ "$all" = yes ] && echo on || echo off' in script
+    assert 'PICO_GZ_COVERAGE:-$(coverage_default "$all")' in script
     whole, _, part = script.partition("coverage_gate || failed")
     assert "whole_suite" in whole
     assert "whole_suite" not in part

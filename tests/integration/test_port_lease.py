@@ -111,7 +111,8 @@ def test_locks_can_be_opened_by_all_users(tmp_path):
             leases.take()
     finally:
         os.umask(before)
-    assert [stat.S_IMODE(lock.stat().st_mode) for lock in folder.iterdir()] == [0o644]
+    # More than one where another program holds a port that was tried first.
+    assert {stat.S_IMODE(lock.stat().st_mode) for lock in folder.iterdir()} == {0o644}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
 
 

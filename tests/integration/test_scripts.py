@@ -211,7 +211,9 @@ def suite(tmp_path):
     """Run planted tests as ./scripts/test runs the whole suite."""
     marks = "\n ".join([*FIVE, "browser", "slow"])
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = -p xdist\nmarkers =\n {marks}\n")
-    code = 'say() { printf "%s\\n" "$*" >&2; }; VENV=$1; . "$2"; whole_suite ""'
+    code = (
+        'say() { printf "%s\\n" "$*" >&2; }; measured() { "$@"; }; VENV=$1; . "$2"; whole_suite ""'
+    )
 
     def run(text):
         (tmp_path / "test_planted.py").write_text(PLANTED + text)

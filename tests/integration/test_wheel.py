@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from external_programs import path_of
 
 ROOT = Path(__file__).parents[2]
 DATA_FOLDERS = ("models", "worlds", "docker")
@@ -168,9 +169,10 @@ def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     clone = folder / "clone"
     # Not from the working tree, which may hold files that are not part of the project.
-    if (ROOT / ".git").exists() and shutil.which("git"):
+    git = path_of("git")
+    if (ROOT / ".git").exists() and git is not None:
         files = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, check=True, capture_output=True, text=True, timeout=60,
         ).stdout.split("\0")  # fmt: skip
         for name in filter(lambda name: (ROOT / name).is_file(), files):
