@@ -168,8 +168,7 @@ class FleetStepper:
         records: dict[int, SensorData] = {}
         for slot in slots.values():
             if not slot.failed:
-                newest = slot.newest_records()
-                records = {**records, **newest} if records else dict(newest)
+                records.update(slot.records if slot.is_direct else slot.newest_records())
         if len(slots) > 1:
             records = dict(sorted(records.items()))
         self.stats.steps += 1

@@ -101,6 +101,7 @@ class RegisteredAdapter:
         stalled: it did not finish a step in time and is not waited for.
         missed: the fleet moved on without it.
         outbox: takes commands while it moves by itself, free-running.
+        records: of its last finished step, in its own time.
     """
 
     def __init__(self, name: str, adapter: SimulatorAdapter) -> None:
@@ -112,7 +113,7 @@ class RegisteredAdapter:
         self.stalled = False
         self.missed = False
         self.outbox: Callable[[Mapping[int, ActuatorCommands]], None] | None = None
-        self._records: Mapping[int, SensorData] = {}
+        self.records: Mapping[int, SensorData] = {}
         self._leaving: set[int] = set()
         self._dt_us = 0
         # A thread costs some 50 us per step; adapters that promise to return do without.
@@ -146,9 +147,9 @@ class RegisteredAdapter:
         if self.outbox is not None:  # free-running: its thread may have left records unread
             self.adapter.step(self._dt_us)
         elif self._thread is None:
-            self._records = self.adapter.advance(self._dt_us)
+            self.records = self.adapter.advance(self._dt_us)
         else:
-            self._records = self._thread.finish(timeout_s)
+            self.records = self._thread.finish(timeout_s)
         self.failures = 0
 
     def isolate(self, dt_us: int) -> None:
@@ -158,11 +159,16 @@ class RegisteredAdapter:
             self._thread = StepThread(self.adapter)
         self._thread.begin(dt_us)  # also where its own time-out has just ended the try
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether ``records`` are the fleet's as they are: in its time, lockstep, none leaving."""
+        return not self.offset_us and not self._leaving and self.outbox is None
+
     def newest_records(self) -> Mapping[int, SensorData]:
         """Its newest records, in fleet time."""
         if self.outbox is not None:
-            self._records = self.adapter.receive_sensors()
-        return self.in_fleet_time(self._records)
+            self.records = self.adapter.receive_sensors()
+        return self.in_fleet_time(self.records)
 
     def in_fleet_time(self, messages: Mapping[int, Message]) -> Mapping[int, Message]:
         """The same messages in fleet time, without vehicles that are leaving."""
@@ -203,7 +209,7 @@ class RegisteredAdapter:
         """Continue from a snapshot of the adapter at this fleet time."""
         self.offset_us = saved["offset_us"]
         self.adapter.load_state(saved["state"])
-        self._records = {}
+        self.records = {}
         is_there = self.offset_us is None or self.adapter.sim_time_us() + self.offset_us == now_us
         self.missed = self.stalled or not is_there
 
@@ -218,7 +224,7 @@ class RegisteredAdapter:
 
     def remove_vehicle(self, vehicle_id: int) -> None:
         """Take a vehicle out; from an adapter that hangs, as soon as it answers again."""
-        self._records = {i: record for i, record in self._records.items() if i != vehicle_id}
+        self.records = {i: record for i, record in self.records.items() if i != vehicle_id}
         if self.stalled:  # asking it would hold the whole fleet, once per vehicle
             self._leaving.add(vehicle_id)
             return

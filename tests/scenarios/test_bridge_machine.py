@@ -23,7 +23,6 @@ from pico_gz import (
     VehicleConfig,
 )
 from pico_gz.bridge.fleet import VehicleInstance
-from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import LockstepTimeoutError
 from pico_gz.testing import ScriptedAdapter
@@ -368,19 +367,19 @@ def tick_again(vehicle, now_us):
     return autopilot
 
 
-def forget_the_first(slot):
-    records = read_all(slot)
+def forget_the_first(adapter, dt_us):
+    records = step_all(adapter, dt_us)
     return dict(list(records.items())[1:])
 
 
-due_once, read_all = VehicleInstance.due_autopilot, RegisteredAdapter.newest_records
+due_once, step_all = VehicleInstance.due_autopilot, ScriptedAdapter.advance
 
 
 @pytest.mark.parametrize(
     ("policy", "where", "name", "fault"),
     [
         ("hold", VehicleInstance, "due_autopilot", tick_again),
-        ("hold", RegisteredAdapter, "newest_records", forget_the_first),
+        ("hold", ScriptedAdapter, "advance", forget_the_first),
         ("hold", SitlBridge, "pause", lambda bridge: None),
         ("hold", SitlBridge, "set_speed", lambda bridge, factor: None),
         ("drop", SitlBridge, "_drop", lambda bridge, ids: None),
