@@ -1,4 +1,4 @@
-"""Module paths of version 0.1 that its documentation named; they keep working until 1.0.
+"""Old module paths that earlier documentation named, kept until 1.0.
 
 An old path imports as a module whose names come from the new places. Old entry points
 (``python -m``) run the new ones, so Compose files that were written earlier still start.

@@ -1,4 +1,4 @@
-"""What a recorded run was made from: its fleet and input files, kept and restored."""
+"""The fleet and input files of a recorded run, kept and restored."""
 
 from __future__ import annotations
 
