@@ -165,17 +165,25 @@ class PilotSwitches(Snapshot):
         self._check_arming(rover, commands)
 
     def _check_arming(self, rover: RoverContext, commands: GcsCommands) -> None:
-        """Steering held to the right at neutral throttle arms, to the left disarms."""
+        """Steering held to the right at neutral throttle arms, to the left disarms.
+
+        The time counts only while the stick can change something: a stick that was held right
+        while the rover was armed must not arm it again right after a ground station disarms it.
+        """
         allowed = int(rover.values["ARMING_RUDDER"])
         steering = rover.rc.steering() if rover.rc.throttle() == 0.0 else 0.0
-        side = 1 if steering > _FULL else -1 if steering < -_FULL else 0
+        side = 0
+        if steering > _FULL and not rover.armed:
+            side = 1
+        elif steering < -_FULL and rover.armed:
+            side = -1
         if side == 0 or side != self.side:
             self.side, self.held_since_us = side, rover.now_us
             return
         if rover.now_us - self.held_since_us < _HELD_US:
             return
         self.held_since_us = rover.now_us
-        if side > 0 and not rover.armed and allowed >= _ARM_ONLY:
+        if side > 0 and allowed >= _ARM_ONLY:
             commands.arm()
-        elif side < 0 and rover.armed and allowed >= _ARM_AND_DISARM:
+        elif side < 0 and allowed >= _ARM_AND_DISARM:
             commands.disarm()

@@ -176,3 +176,20 @@ def test_without_arming_it_is_armed_from_the_start():
     world = World(params={"ARMING_REQUIRE": 0.0})
     world.run(1.0)
     assert world.autopilot.status().armed
+
+
+def hold_right(world, seconds):
+    for _ in range(round(seconds / 0.1)):
+        world.autopilot.rc_override({1: 2000, 3: 1500})
+        world.run(0.1)
+
+
+def test_a_stick_held_while_armed_does_not_arm_again_right_after_a_disarm():
+    world = World(params={"FS_THR_ENABLE": 0.0}).ready()
+    assert world.autopilot.arm() is Result.ACCEPTED
+    hold_right(world, 3.0)
+    world.autopilot.disarm()
+    hold_right(world, 1.5)
+    assert not world.autopilot.status().armed
+    hold_right(world, 1.0)  # held for two seconds since: that is a pilot who wants it
+    assert world.autopilot.status().armed

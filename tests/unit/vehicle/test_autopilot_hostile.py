@@ -45,8 +45,7 @@ CALLS = st.one_of(
     st.tuples(st.just("calibrate"), st.tuples(st.lists(ANY_FLOAT, max_size=7))),
 )
 
-# Steering that an override holds to the right would arm it again, as a pilot may.
-_world = World(params={"FS_THR_ENABLE": 0.0, "ARMING_RUDDER": 0.0}).ready()
+_world = World(params={"FS_THR_ENABLE": 0.0}).ready()
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
