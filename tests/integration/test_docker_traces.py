@@ -56,7 +56,7 @@ def test_only_what_docker_added_is_removed():
             SCRIPT,
             LEFT,
         ],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))},
         capture_output=True,
         text=True,
     )
