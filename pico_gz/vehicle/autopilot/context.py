@@ -51,9 +51,9 @@ class RoverContext:
     """
 
     __slots__ = (
-        "_fixed_e7", "_fixed_frame", "armed", "drive_kind", "dt_s", "estimator", "fence", "home",
-        "last_text", "modes", "navigator", "now_us", "on_text", "outputs", "params", "rc",
-        "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn",
+        "_fixed_e7", "_fixed_frame", "armed", "disarmed_us", "drive_kind", "dt_s", "estimator",
+        "fence", "home", "last_text", "modes", "navigator", "now_us", "on_text", "outputs",
+        "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn",
         "values",
     )  # fmt: skip
 
@@ -79,6 +79,7 @@ class RoverContext:
         self.on_text: Callable[[StatusText], None] | None = None
         self.reached: deque[int] = deque(maxlen=_MOST_TEXTS)
         self.armed = False
+        self.disarmed_us = -1  # when it was disarmed last
         self.now_us = 0
         self.dt_s = 0.02
         self.speed_mps = 0.0
@@ -110,6 +111,7 @@ class RoverContext:
         self.outputs.neutral()
         if self.armed:
             self.armed = False
+            self.disarmed_us = self.now_us
             self.say(6, f"Throttle disarmed ({reason})")
 
     # --- driving --------------------------------------------------------------------------

@@ -177,7 +177,7 @@ class PilotSwitches(Snapshot):
             side = 1
         elif steering < -_FULL and rover.armed:
             side = -1
-        if side == 0 or side != self.side:
+        if side == 0 or side != self.side or self.held_since_us < rover.disarmed_us:
             self.side, self.held_since_us = side, rover.now_us
             return
         if rover.now_us - self.held_since_us < _HELD_US:

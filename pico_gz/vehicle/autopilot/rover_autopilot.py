@@ -221,6 +221,7 @@ class RoverAutopilot(GcsCommands):
         return {
             "loops": self._loops,
             "armed": rover.armed,
+            "disarmed_us": rover.disarmed_us,
             "now_us": rover.now_us,
             "dt_s": rover.dt_s,
             "speed_mps": rover.speed_mps,
@@ -237,7 +238,7 @@ class RoverAutopilot(GcsCommands):
         """Go on from what ``save_state`` gave, bit for bit."""
         rover = self._rover
         self._loops = state["loops"]
-        rover.armed = state["armed"]
+        rover.armed, rover.disarmed_us = state["armed"], state["disarmed_us"]
         rover.now_us, rover.dt_s = state["now_us"], state["dt_s"]
         rover.speed_mps = state["speed_mps"]
         rover.last_text = state["last_text"]

@@ -193,3 +193,14 @@ def test_a_stick_held_while_armed_does_not_arm_again_right_after_a_disarm():
     assert not world.autopilot.status().armed
     hold_right(world, 1.0)  # held for two seconds since: that is a pilot who wants it
     assert world.autopilot.status().armed
+
+
+def test_arming_for_a_moment_starts_the_hold_again():
+    world = World(params={"FS_THR_ENABLE": 0.0}).ready()
+    world.autopilot.disarm()
+    hold_right(world, 1.9)
+    assert not world.autopilot.status().armed
+    world.autopilot.arm(force=True)  # armed and disarmed between two looks at the sticks
+    world.autopilot.disarm()
+    hold_right(world, 1.5)
+    assert not world.autopilot.status().armed
