@@ -53,8 +53,8 @@ class RoverContext:
     __slots__ = (
         "_fixed_e7", "_fixed_frame", "armed", "disarmed_us", "drive_kind", "dt_s", "estimator",
         "fence", "home", "last_text", "modes", "navigator", "now_us", "on_text", "outputs",
-        "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts", "turn",
-        "values",
+        "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts",
+        "turn", "values",
     )  # fmt: skip
 
     modes: ModeSwitch
