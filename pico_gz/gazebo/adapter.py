@@ -33,7 +33,7 @@ from pico_gz.gazebo.exchange import Exchange, PicoExchange, ServoExchange, WireS
 from pico_gz.gazebo.fleet_wire import FleetWire, SenderFilter, SharedPort, VehicleLink, id_text
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.gazebo.records import truth_from_record
-from pico_gz.gazebo.sensors import ActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
+from pico_gz.gazebo.sensors import FleetActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.simulator.faults import ACTUATOR_UNITS
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network, UdpNetwork
@@ -187,7 +187,7 @@ class GazeboAdapter(SimulatorAdapter):
         config: GazeboConfig | None = None,
         *,
         name: str | None = None,
-        around: SensorSite | None = None,
+        site: SensorSite | None = None,
         rover_of: Callable[[VehicleConfig], RoverSpec] | None = None,
         network: Network | None = None,
     ) -> None:
@@ -201,9 +201,9 @@ class GazeboAdapter(SimulatorAdapter):
         self._server_host = ""
         self._specs: dict[int, RoverSpec] = {}
         self._channels: dict[int, ChannelMap] = {}
-        around = around or SensorSite()
-        self._sensors = FleetSensors(around)
-        self._faults = ActuatorFaults(around.seed)
+        site = site or SensorSite()
+        self._sensors = FleetSensors(site)
+        self._faults = FleetActuatorFaults(site.seed)
         self._commands: dict[int, ActuatorCommands] = {}
         self._time_us = 0
         self._target_us: int | None = None
@@ -399,7 +399,7 @@ class GazeboAdapter(SimulatorAdapter):
         return self._read_records(wire, dt_us)
 
     def _fail_actuators(self, wire: FleetWire, dt_us: int) -> None:
-        for vehicle_id, command in self._faults.bend(self._commands, self._time_us, dt_us).items():
+        for vehicle_id, command in self._faults.apply(self._commands, self._time_us, dt_us).items():
             wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
 
     def _read_records(self, wire: FleetWire, dt_us: int) -> dict[int, SensorData]:

@@ -342,7 +342,7 @@ def make_gazebo(
 
     others: dict[str, Any] = {
         "name": name,
-        "around": SensorSite(frame=local_frame(fleet), on=fleet.origin.date, seed=fleet.seed),
+        "site": SensorSite(frame=local_frame(fleet), on=fleet.origin.date, seed=fleet.seed),
         "rover_of": rover_of,
     }
     reason = not_ours_to_start(
