@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
 
 import msgspec
 
@@ -23,6 +24,7 @@ from pico_gz.core.units import US_PER_S
 from pico_gz.core.vehicle_config import ChannelMap, VehicleConfig
 from pico_gz.errors import (
     ConfigError,
+    PicoGzError,
     PortClashError,
     SimulatorConnectionError,
     SimulatorError,
@@ -34,6 +36,8 @@ from pico_gz.gazebo.fleet_wire import FleetWire, SenderFilter, SharedPort, Vehic
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.gazebo.records import truth_from_record
 from pico_gz.gazebo.sensors import FleetActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
+from pico_gz.gazebo.server import GazeboProcess
+from pico_gz.gazebo.world_control import FleetControl
 from pico_gz.simulator.faults import ACTUATOR_UNITS
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network, UdpNetwork
@@ -177,7 +181,19 @@ _SHARED_KEY = 0
 
 
 class GazeboAdapter(SimulatorAdapter):
-    """Drives the vehicles of a Gazebo world, one exchange per physics step and vehicle."""
+    """Drives the vehicles of a Gazebo world, one exchange per physics step and vehicle.
+
+    Args:
+        config: the wire; with ``process``, ``connect_timeout_s`` is the deadline of one start.
+        name: of the adapter.
+        site: what the sensor models need to know of the place.
+        rover_of: the description of a vehicle; default: its preset.
+        network: where sockets are opened.
+        world_control: spawns vehicles that join a running world, removes those that leave and
+            moves them; ``None``: no such services.
+        process: starts Gazebo on ``connect`` and stops it on ``disconnect``; ``None``: a Gazebo
+            that runs already is used.
+    """
 
     adapter_type = "gazebo"
     bounded_step = True
@@ -190,8 +206,13 @@ class GazeboAdapter(SimulatorAdapter):
         site: SensorSite | None = None,
         rover_of: Callable[[VehicleConfig], RoverSpec] | None = None,
         network: Network | None = None,
+        world_control: FleetControl | None = None,
+        process: GazeboProcess | None = None,
     ) -> None:
         super().__init__(name)
+        self._world_control = world_control
+        self.process = process
+        self._in_world: set[int] = set()
         self.config = config or GazeboConfig()
         self._rover_of = rover_of or (lambda vehicle: rover_spec(vehicle.preset))
         self._network: Network = network or UdpNetwork()
@@ -216,6 +237,12 @@ class GazeboAdapter(SimulatorAdapter):
     # --- life cycle -----------------------------------------------------------------------
 
     def _connect(self) -> None:
+        if self.process is None:
+            self._connect_wire()
+        else:
+            self.process.connect(self._connect_wire, self._give_up)
+
+    def _connect_wire(self) -> None:
         self._server_host = self.config.server_host()
         self._wire = FleetWire(self._network.poller(), self.name)
         self._give_up_connecting = False
@@ -228,6 +255,9 @@ class GazeboAdapter(SimulatorAdapter):
         except BaseException:
             self._close_wire()
             raise
+        self._in_world = set(self._vehicles)
+        if self._world_control is not None:
+            self._world_control.start()
 
     @classmethod
     def unavailable_reason(cls) -> str:
@@ -236,6 +266,11 @@ class GazeboAdapter(SimulatorAdapter):
 
     def cancel_connect(self) -> None:
         """Make a ``connect`` that waits in another thread give up."""
+        if self.process is not None:
+            self.process.cancel()
+        self._give_up()
+
+    def _give_up(self) -> None:
         self._give_up_connecting = True
 
     def _wait_for_simulator(self, wire: FleetWire) -> None:
@@ -269,14 +304,19 @@ class GazeboAdapter(SimulatorAdapter):
         return f"is the world running, and is a plugin on {self._server_host}:{port}?"
 
     def _disconnect(self) -> None:
-        wire = self._wire
-        if wire is not None:
-            now_s = wire.now_s()
-            for vehicle_id, lane in wire.lanes.items():
-                lane.exchange.set_pwm(self._pwm(vehicle_id, None))
-                lane.send(lane.exchange.start(now_s))
-        self._close_wire()
-        self._commands = {}
+        with ExitStack() as last:
+            if self.process is not None:
+                last.callback(self.process.stop)
+            if self._world_control is not None:
+                last.callback(self._world_control.close)
+            wire = self._wire
+            if wire is not None:
+                now_s = wire.now_s()
+                for vehicle_id, lane in wire.lanes.items():
+                    lane.exchange.set_pwm(self._pwm(vehicle_id, None))
+                    lane.send(lane.exchange.start(now_s))
+            self._close_wire()
+            self._commands = {}
 
     def _close_wire(self) -> None:
         if self._wire is not None:
@@ -289,6 +329,10 @@ class GazeboAdapter(SimulatorAdapter):
     # --- fleet ----------------------------------------------------------------------------
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
+        control = self._world_control
+        if self._wire is not None and control is not None and config.id not in self._in_world:
+            control.spawn(config)
+            self._in_world.add(config.id)
         spec = self._rover_of(config)
         self._specs[config.id] = spec
         self._channels[config.id] = config.channels
@@ -303,6 +347,7 @@ class GazeboAdapter(SimulatorAdapter):
         Gazebo's world waits for every plugin that was ever spoken to: a vehicle that leaves
         the fleet but not the world gets neutral packets for as long as the adapter lives.
         """
+        label = self._vehicles[vehicle_id].label
         self._commands.pop(vehicle_id, None)
         self._sensors.remove(vehicle_id)
         self._faults.remove(vehicle_id)
@@ -312,6 +357,11 @@ class GazeboAdapter(SimulatorAdapter):
             lane = self._wire.lanes[vehicle_id]
             lane.awaited = False
             lane.exchange.set_pwm(self._pwm(vehicle_id, None))
+        if self._wire is not None and self._world_control is not None:
+            # Without an answer it stays in the world, unmoved, as it does without control.
+            with suppress(PicoGzError):
+                self._world_control.remove(label)
+                self._in_world.discard(vehicle_id)
 
     def _open_lane(self, vehicle: VehicleConfig) -> None:
         wire = self._wire
@@ -379,6 +429,15 @@ class GazeboAdapter(SimulatorAdapter):
         return pwm_from_commands(command, spec.drive, channels, count)
 
     def _step(self, dt_us: int) -> Mapping[int, SensorData]:
+        try:
+            records, control = self._step_wire(dt_us), self._world_control
+            return records if control is None else control.replace_sensors(records)
+        except SimulatorError:
+            if self.process is not None:
+                self.process.require_running(self.name)
+            raise
+
+    def _step_wire(self, dt_us: int) -> Mapping[int, SensorData]:
         wire = self._require_wire()
         if dt_us % self.config.physics_step_us:
             raise ConfigError(
@@ -513,6 +572,14 @@ class GazeboAdapter(SimulatorAdapter):
         if self._wire is not None:
             # Whoever still fails gets another one with the next step.
             self._wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, wanted))
+
+    def set_pose(self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float) -> None:
+        """Put a vehicle somewhere else; Gazebo does it with the next step."""
+        if self._world_control is None:
+            super().set_pose(vehicle_id, north_m, east_m, yaw_deg)
+            return
+        label = self._vehicles[vehicle_id].label
+        self._world_control.move(label, north_m, east_m, yaw_deg)
 
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
         """Set a simulation parameter of a modelled sensor, by its ``SIM_*`` name."""
