@@ -22,11 +22,12 @@ from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, MissingProgramError, PortClashError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo
-from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, SdfError, open_scene
+from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
 from pico_gz.gazebo.lint.linter import lint_text
 from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
 from pico_gz.gazebo.running_gazebo import require_gazebo
+from pico_gz.gazebo.sdf import SdfError
 from pico_gz.gazebo.sensors import SensorSite
 from pico_gz.gazebo.server import GazeboLaunch, GazeboProcess, GazeboServer
 from pico_gz.gazebo.topic_sensors import GazeboSensorTopics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Node, Rule, Scene, Severity, Trap
+from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Severity, Trap
 from pico_gz.gazebo.lint.rules_plugin import (
     ControlFacts,
     controls_of,
@@ -14,6 +14,7 @@ from pico_gz.gazebo.lint.rules_plugin import (
     model_of,
     own_plugins,
 )
+from pico_gz.gazebo.sdf import Node
 
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",

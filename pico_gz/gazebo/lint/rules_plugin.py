@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pico_gz.errors import did_you_mean
 from pico_gz.gazebo.lint.document import (
     Finding,
-    Node,
     Rule,
     Scene,
     Seen,
@@ -19,6 +18,7 @@ from pico_gz.gazebo.lint.document import (
     looks_like_degrees,
     pose_angles,
 )
+from pico_gz.gazebo.sdf import Node
 
 DEFAULT_PORT = "9002"
 DEFAULT_IMU = "imu_sensor"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pico_gz.gazebo.lint.document import (
     ROLLED,
     Finding,
-    Node,
     Rule,
     Scene,
     Severity,
@@ -25,6 +24,7 @@ from pico_gz.gazebo.lint.rules_plugin import (
     model_of,
     own_plugins,
 )
+from pico_gz.gazebo.sdf import Node
 
 NO_IMU_NAME = Trap(
     name="no-imu-name",

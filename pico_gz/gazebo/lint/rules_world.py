@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Node, Rule, Scene, Seen, Severity, Trap
+from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Seen, Severity, Trap
 from pico_gz.gazebo.lint.rules_plugin import is_ardupilot
 from pico_gz.gazebo.lint.sdformat import Complaint, complaints
+from pico_gz.gazebo.sdf import Node
 from pico_gz.gazebo.worlds.render import Origin, origin_of
 from pico_gz.gazebo.worlds.sdf_check import check_sdf
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pico_gz.gazebo.install import SDF_MODULE, find_bindings
 from pico_gz.gazebo.lint import strict_reader
-from pico_gz.gazebo.lint.document import COMMENT, blank_out
+from pico_gz.gazebo.sdf import COMMENT, blank_out
 
 log = logging.getLogger(__name__)
 
