@@ -72,7 +72,7 @@ class WorkerProcess:
             self._process = GuardedProcess(
                 [python, "-P", str(Path(gz_worker.__file__)), role, str(theirs.fileno())],
                 {**_environment_for(python), **environment},
-                lambda line: print(line, file=sys.stderr),  # noqa: T201 - as the bindings do
+                _pass_on,
                 grace_s=_END_S,
                 pass_fds=(theirs.fileno(),),
             )
@@ -94,6 +94,11 @@ class WorkerProcess:
         """End it; harmless when called twice."""
         self.connection.close()
         self._process.stop()
+
+
+def _pass_on(line: str) -> None:
+    """Show what the bindings print where they would print it."""
+    sys.stderr.write(f"{line}\n")
 
 
 def _environment_for(python: str) -> dict[str, str]:
