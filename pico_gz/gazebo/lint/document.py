@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -223,6 +223,21 @@ def _load(uri: str, folders: Sequence[Path]) -> Node | None:
 
 
 Rule = Callable[[Scene], Iterator[Finding]]
+NodeRule = Callable[[Scene, Node], Iterator[Finding]]
+
+
+def for_each(nodes: Callable[[Scene], Iterable[Node]], rules: Sequence[NodeRule]) -> list[Rule]:
+    """Rules about single elements as rules about a file that hold for each of ``nodes``."""
+
+    def whole(rule: NodeRule) -> Rule:
+        return lambda scene: (found for node in nodes(scene) for found in rule(scene, node))
+
+    return [whole(rule) for rule in rules]
+
+
+def each_world(*rules: NodeRule) -> list[Rule]:
+    """Rules about each world of a file."""
+    return for_each(Scene.worlds, rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
