@@ -383,7 +383,7 @@ class GazeboAdapter(SimulatorAdapter):
         return self._truth
 
     def sim_time_us(self) -> int:
-        """Simulation time since the connection [us]; goes on when the simulator restarts."""
+        """Simulation time since the connection [us]; continues when the simulator restarts."""
         return self._time_us
 
     def supports_lockstep(self) -> bool:
@@ -401,7 +401,7 @@ class GazeboAdapter(SimulatorAdapter):
         return capabilities_of([lanes[i].exchange for i in heard], fitted, self.config)
 
     def wire_stats(self) -> dict[int, WireStats]:
-        """Counters per vehicle, as they are now; 0 is what a shared socket got for nobody."""
+        """Counters per vehicle, as they are now; 0 is what a shared socket got for no vehicle."""
         wire, port = self._wire, self._links.shared_port
         if wire is None:
             return {}
@@ -432,7 +432,7 @@ class GazeboAdapter(SimulatorAdapter):
         wanted = self._commands.get(vehicle_id)
         self._faults.set(vehicle_id, unit, kind, self._specs[vehicle_id].drive, wanted)
         if self._wire is not None:
-            # Whoever still fails gets another one with the next step.
+            # A vehicle that still fails gets another one with the next step.
             self._wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, wanted))
 
     def set_pose(self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float) -> None:

@@ -37,7 +37,7 @@ class GazeboLaunch:
         resource_folders: where its models are, beside the usual places.
         seed: of the sensor noise.
         gui: with a window.
-        paused: do not let time go on by itself.
+        paused: do not let time run by itself.
         rendering: some sensor needs the render engine.
         partition: of its topics.
     """

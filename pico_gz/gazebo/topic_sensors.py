@@ -172,5 +172,5 @@ def _gps(data: bytes) -> GpsData:
 
 
 def _compass(data: bytes) -> CompassData:
-    # Generated worlds mount it rolled and tell Gazebo to leave the body frame alone: FRD, gauss.
+    # Generated worlds mount it rolled and set Gazebo to leave the body frame alone: FRD, gauss.
     return CompassData(messages.read_magnetometer(data))

@@ -20,7 +20,7 @@ class VehicleLink:
     Attributes:
         exchange: the state of the exchange.
         send: hands a packet to the network.
-        socket: where its records come in, if nobody else's do.
+        socket: where only its own records come in; ``None`` for a shared one.
         awaited: a step is not finished without its record.
         joining: it has not spoken yet.
         patient: while joining, a step waits a moment for it.
@@ -49,10 +49,10 @@ class VehicleLink:
 
 
 class SenderFilter:
-    """Hears the simulator and counts everybody else.
+    """Accepts the simulator's datagrams and counts all others.
 
     A simple simulator may send from another port than the one it listens on. So its whole host
-    is heard, until the port that our packets go to has spoken: from then on only that one.
+    is accepted, until the port that our packets go to has sent: from then on only that one.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class SenderFilter:
         self._name = name
         self._now_s = now_s
         self._is_known = False
-        self._calm = RateLimitedLog(log)
+        self._log_limit = RateLimitedLog(log)
 
     def __call__(self, sender: Address) -> bool:
-        """Whether a datagram of ``sender`` is heard."""
+        """Whether a datagram of ``sender`` is accepted."""
         if sender == self._simulator:
             self._is_known = True
             return True
         if not self._is_known and sender[0] == self._simulator[0]:
             return True
         self._stats.foreign += 1
-        self._calm.warn("foreign", self._now_s(), lambda: self._text(sender))
+        self._log_limit.warn("foreign", self._now_s(), lambda: self._text(sender))
         return False
 
     def _text(self, sender: Address) -> str:
@@ -94,10 +94,10 @@ class SharedPort:
         self.stats = WireStats()
         self._name = name
         self._now_s = now_s
-        self._calm = RateLimitedLog(log)
+        self._log_limit = RateLimitedLog(log)
 
     def lane_of(self, data: bytes, lanes: Mapping[int, VehicleLink]) -> VehicleLink | None:
-        """Return whose datagram it is; ``None`` when it is nobody's."""
+        """Return whose datagram it is; ``None`` when it belongs to no vehicle."""
         vehicle_id = peek_vehicle_id(data)
         lane = lanes.get(vehicle_id)
         if lane is None:
@@ -108,10 +108,10 @@ class SharedPort:
         if 1 <= vehicle_id <= 255:
             self.stats.foreign += 1
             text = f"foreign datagram dropped: vehicle {vehicle_id} is not in the fleet."
-            self._calm.warn("foreign", self._now_s(), f"{self._name}: {text}")
+            self._log_limit.warn("foreign", self._now_s(), f"{self._name}: {text}")
         else:
             self.stats.broken += 1
-            self._calm.warn("broken", self._now_s(), lambda: self._broken_text(data))
+            self._log_limit.warn("broken", self._now_s(), lambda: self._broken_text(data))
 
     def _broken_text(self, data: bytes) -> str:
         what = f"{self._name}: unreadable datagram of {len(data)} bytes dropped."

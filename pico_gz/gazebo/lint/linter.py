@@ -66,7 +66,7 @@ def lint_text(
     environ: Mapping[str, str] | None = None,
     in_container: bool = False,
 ) -> list[Finding]:
-    """All findings about a text, by line; ``path`` tells where to look for included models."""
+    """All findings about a text, by line; ``path`` is where to look for included models."""
     try:
         scene = open_scene(text, path, environ=environ, in_container=in_container)
     except SdfError as error:

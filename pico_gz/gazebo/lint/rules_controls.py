@@ -176,11 +176,11 @@ def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
 
 def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Settings without an effect."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for control in controls_of(plugin):
         for node in control.node.children:
-            if node.tag in _UNUSED and node.tag not in told:
-                told.add(node.tag)
+            if node.tag in _UNUSED and node.tag not in reported:
+                reported.add(node.tag)
                 yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
 
 

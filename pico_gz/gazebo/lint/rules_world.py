@@ -1,7 +1,7 @@
 """Rules about worlds: systems, coordinates, unknown elements.
 
 Files of this kit are held against the table of what it writes. About other people's files, and
-those of this kit that people edited, only ``sdformat14`` itself can tell, where it is installed.
+those of this kit that people edited, only ``sdformat14`` itself can judge, where it is installed.
 """
 
 from __future__ import annotations
@@ -99,17 +99,17 @@ _OLD = ("ignition-gazebo", "ignition::gazebo", "libignition", "ign-gazebo")
 def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
     """Every sensor needs its system."""
     systems = _systems(scene, world)
-    told: set[str] = set()
+    reported: set[str] = set()
     sensors = [(seen, seen.node.attributes.get("type", "")) for seen in _sensors(scene, world)]
     for seen, kind in sensors:
         system = _SYSTEM_OF.get(kind) or ("Sensors" if kind in _RENDERED else "")
-        if not system or system in systems or system in told:
+        if not system or system in systems or system in reported:
             continue
-        told.add(system)
+        reported.add(system)
         flies = system == "Imu" and _has_ardupilot(scene, world)
         trap = NO_IMU_SYSTEM if flies else MISSING_SYSTEM
         yield trap.at(seen.line, f"The {kind} sensor needs the system {system}.")
-    if "Imu" not in systems | told and _has_ardupilot(scene, world):
+    if "Imu" not in systems | reported and _has_ardupilot(scene, world):
         yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
 
 
@@ -230,15 +230,15 @@ def check_own(text: str) -> Iterator[Finding]:
 
 
 def check_strictly(text: str, root: Node) -> Iterator[Finding]:
-    """Ask sdformat14, if it is here; each kind of mistake is told once, and once per line."""
-    told: set[str | int] = set()
+    """Ask sdformat14, if it is here; each kind of mistake is reported once, and once per line."""
+    reported: set[str | int] = set()
     for complaint in complaints(text):
         trap, message = _kind(complaint)
         if any(name in message for name in _READ_ALL_THE_SAME):
             continue
         line = complaint.line or _line_of(root, message)
-        if told.isdisjoint((message, line) if complaint.refused else (message,)):
-            told |= {message, line}
+        if reported.isdisjoint((message, line) if complaint.refused else (message,)):
+            reported |= {message, line}
             yield trap.at(line, message)
 
 
@@ -252,7 +252,7 @@ def _kind(complaint: Complaint) -> tuple[Trap, str]:
 
 
 def _line_of(root: Node, message: str) -> int:
-    """The first element that the message names; sdformat mostly tells names, not lines."""
+    """The first element that the message names; sdformat mostly gives names, not lines."""
     named = [(kind.lower(), name.rpartition("::")[2]) for kind, name in _NAMED.findall(message)]
     for kind, name in named:
         for node in root.walk():

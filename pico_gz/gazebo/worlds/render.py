@@ -109,7 +109,7 @@ class WorldSpec:
         real_time_factor: 0: as fast as it goes.
         origin: of the spherical coordinates.
         magnetic_enu_tesla: the earth's field, x east, y north, z up.
-        ground: what everybody stands on.
+        ground: what all models stand on.
         obstacles: what stands in the way.
         rovers: in id order.
         files: what else must lie beside the world file: name -> text (a terrain mesh).
