@@ -131,7 +131,7 @@ class TestRun:
             for pid in gazebo_processes(adapter.process.server.launch.partition):
                 if "guard.py" not in Path(f"/proc/{pid}/cmdline").read_text():
                     os.kill(pid, signal.SIGKILL)
-            wait_until(lambda: adapter.server.exit_code is not None, "its end")
+            wait_until(lambda: adapter.process.server.exit_code is not None, "its end")
             with pytest.raises(SimulatorError, match="ended by itself with code 137"):
                 adapter.step(10_000)
 
