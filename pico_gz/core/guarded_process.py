@@ -36,6 +36,8 @@ class GuardedProcess:
         on_line: told every line that it writes, from a thread.
         grace_s: how long it may take to end after SIGTERM.
         remove_folder: what to remove when it has ended, also when we are gone by then.
+        cwd: where it runs; default: here.
+        pass_fds: our file descriptors that it inherits.
     """
 
     def __init__(
@@ -46,13 +48,16 @@ class GuardedProcess:
         *,
         grace_s: float = GRACE_S,
         remove_folder: Path | None = None,
+        cwd: Path | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self.command = tuple(command)
         self._grace_s = grace_s
         self._remove_folder = remove_folder
         self._on_line = on_line
         self._mark = secrets.token_hex(8)
-        options = [str(grace_s), str(remove_folder) if remove_folder else ""]
+        folder = str(remove_folder) if remove_folder else ""
+        options = [str(grace_s), folder, ",".join(map(str, pass_fds))]
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(process_guard.__file__)), *options, *command],
             stdin=subprocess.PIPE,
@@ -60,6 +65,8 @@ class GuardedProcess:
             stderr=subprocess.STDOUT,
             env={**environment, MARK: self._mark},
             start_new_session=True,
+            cwd=cwd,
+            pass_fds=pass_fds,
         )
         self._reader = threading.Thread(target=self._read, name="guarded-output", daemon=True)
         self._reader.start()

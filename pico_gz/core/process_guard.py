@@ -2,12 +2,13 @@
 
 ``GuardedProcess`` starts this file with the standard library only, so it is up in no time::
 
-    python -I -S guard.py GRACE_S FOLDER COMMAND...
+    python -I -S process_guard.py GRACE_S FOLDER FDS COMMAND...
 
 Its stdin is a lifeline: end of file there, for whatever reason (``close``, exit, SIGKILL), ends
 the program and everything that it started: SIGTERM, SIGKILL after ``GRACE_S``. Process groups
 would not do: with a window, ``gz`` gives its server and its GUI a group each. Then ``FOLDER`` is
-removed, unless it is empty text. Exits with the program's code, or 128 + N when signal N ended it.
+removed, unless it is empty text. The program inherits the file descriptors ``FDS``, numbers with
+commas. Exits with the program's code, or 128 + N when signal N ended it.
 """
 
 from __future__ import annotations
@@ -36,19 +37,26 @@ NOT_FOUND = 127
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command until it ends or the lifeline is cut."""
-    grace_s, folder, command = float(arguments[0]), arguments[1], list(arguments[2:])
+    grace_s, folder, command = float(arguments[0]), arguments[1], list(arguments[3:])
+    inherited = [int(number) for number in arguments[2].split(",") if number]
     asker = os.getppid()
     # Children that lose their parent become ours, so that none is left over.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake = _wake_on_signals()
     try:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, process_group=0, preexec_fn=_die_with_guard
+            command,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=_die_with_guard,
+            pass_fds=inherited,
         )
     except OSError as exc:
         sys.stderr.write(f"{command[0]}: {exc.strerror}\n")
         _remove(folder)
         return NOT_FOUND
+    for number in inherited:  # its end must be seen at the other side
+        os.close(number)
     _wait(child, wake, asker)
     _end_all(child, grace_s)
     _remove(folder)

@@ -192,7 +192,7 @@ class RetryTimer:
     def stop(self, now_s: float, asked_s: float) -> None:
         """The answer came.
 
-        In lockstep nobody is answered before the last of the fleet was heard, so the round
+        In lockstep no vehicle is answered before the last of the fleet has sent, so the round
         trip counts from ``asked_s``, when the last packet of anybody was sent. That may be a
         repeat that was not needed, and the time too short: then records come twice.
         """
@@ -227,7 +227,7 @@ class Exchange(ABC):
 
     Attributes:
         waiting: a frame is out and its record is not here yet.
-        clock: time as the records tell it.
+        clock: time as the records carry it.
         stats: what happened on this wire.
         invalid_in_a_row: unreadable datagrams since the last good one.
         refusal: why the last datagram that was not taken was refused.
@@ -447,7 +447,7 @@ class PicoExchange(Exchange):
     def take_record(self, time_us: int) -> SensorData | None:
         """The newest record as of ``time_us``, with the newest fix since the last call.
 
-        A receiver tells a few fixes per second: most of them come with a record that is not
+        A receiver sends a few fixes per second: most of them come with a record that is not
         the last one of its step.
         """
         record, fix = self.record, self._gps

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from pico_gz.core.log_limit import RateLimitedLog
-from pico_gz.errors import DecodeError
-from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, Verdict, WireStats
-from pico_gz.wire.datagrams import Address, DatagramTransport, Poller
-from pico_gz.wire.pico_json import VERSION_FIELD, decode_sensors, peek_vehicle_id
+from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, Verdict
+from pico_gz.gazebo.vehicle_link import VehicleLink
+from pico_gz.wire.datagrams import DatagramTransport, Poller
+from pico_gz.wire.pico_json import VERSION_FIELD
 
 
 def id_text(vehicle_ids: Iterable[int]) -> str:
@@ -27,121 +27,13 @@ def id_text(vehicle_ids: Iterable[int]) -> str:
     return ", ".join(parts)
 
 
-class VehicleLink:
-    """One vehicle's exchange with where its packets go.
-
-    Attributes:
-        exchange: the state of the exchange.
-        send: hands a packet to the network.
-        socket: where its records come in, if nobody else's do.
-        awaited: a step is not finished without its record.
-        joining: it has not spoken yet.
-        patient: while joining, a step waits a moment for it.
-    """
-
-    __slots__ = ("awaited", "exchange", "joining", "patient", "send", "socket")
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        send: Callable[[bytes], bool],
-        socket: DatagramTransport | None = None,
-    ) -> None:
-        self.exchange = exchange
-        self.send = send
-        self.socket = socket
-        self.awaited = True
-        self.joining = True
-        self.patient = True
-
-    def is_behind(self, target_us: int) -> bool:
-        """Whether a step to ``target_us`` has to wait for it."""
-        if self.joining:
-            return self.awaited and self.patient
-        return self.awaited and self.exchange.clock.time_us < target_us
-
-
 log = logging.getLogger(__name__)
-
-
-class SenderFilter:
-    """Hears the simulator and counts everybody else.
-
-    A simple simulator may send from another port than the one it listens on. So its whole host
-    is heard, until the port that our packets go to has spoken: from then on only that one.
-    """
-
-    def __init__(
-        self, simulator: Address, stats: WireStats, name: str, now_s: Callable[[], float]
-    ) -> None:
-        self._simulator = simulator
-        self._stats = stats
-        self._name = name
-        self._now_s = now_s
-        self._is_known = False
-        self._calm = RateLimitedLog(log)
-
-    def __call__(self, sender: Address) -> bool:
-        """Whether a datagram of ``sender`` is heard."""
-        if sender == self._simulator:
-            self._is_known = True
-            return True
-        if not self._is_known and sender[0] == self._simulator[0]:
-            return True
-        self._stats.foreign += 1
-        self._calm.warn("foreign", self._now_s(), lambda: self._text(sender))
-        return False
-
-    def _text(self, sender: Address) -> str:
-        return (
-            f"{self._name}: foreign datagram of {sender[0]}:{sender[1]} dropped; "
-            f"the simulator is {self._simulator[0]}:{self._simulator[1]}."
-        )
-
-
-class SharedPort:
-    """Finds the lane of what arrives on a socket that a whole fleet shares.
-
-    Attributes:
-        stats: of what belongs to no vehicle.
-    """
-
-    def __init__(self, name: str, now_s: Callable[[], float]) -> None:
-        self.stats = WireStats()
-        self._name = name
-        self._now_s = now_s
-        self._calm = RateLimitedLog(log)
-
-    def lane_of(self, data: bytes, lanes: Mapping[int, VehicleLink]) -> VehicleLink | None:
-        """Return whose datagram it is; ``None`` when it is nobody's."""
-        vehicle_id = peek_vehicle_id(data)
-        lane = lanes.get(vehicle_id)
-        if lane is None:
-            self._drop(vehicle_id, data)
-        return lane
-
-    def _drop(self, vehicle_id: int, data: bytes) -> None:
-        if 1 <= vehicle_id <= 255:
-            self.stats.foreign += 1
-            text = f"foreign datagram dropped: vehicle {vehicle_id} is not in the fleet."
-            self._calm.warn("foreign", self._now_s(), f"{self._name}: {text}")
-        else:
-            self.stats.broken += 1
-            self._calm.warn("broken", self._now_s(), lambda: self._broken_text(data))
-
-    def _broken_text(self, data: bytes) -> str:
-        what = f"{self._name}: unreadable datagram of {len(data)} bytes dropped."
-        try:
-            decode_sensors(data)
-        except DecodeError as exc:
-            return f"{what} {exc.message}"
-        return what
 
 
 INVALID_IN_A_ROW = 5
 # How long a step waits for a vehicle that has just been put into the world.
 JOIN_PATIENCE_S = 0.1
-# A wait this long is told, once per stall.
+# A wait this long is logged, once per stall.
 STALL_S = 0.3
 # In Gazebo a plugin that waits keeps others from answering repeats; after this long those
 # that have finished their step are sent one more frame, which frees the others.
@@ -153,12 +45,12 @@ SAME_WORLD_US = 20_000
 MAX_DRAINED = 1000
 # How long a vehicle may read what is no record of its frame: doubles, late ones, garbage.
 MAX_TURN_S = 0.010
-# A simulator needs a while to read what we needed a while to send: nobody is asked again
+# A simulator needs a while to read what we needed a while to send: no frame is repeated
 # before this many times the time that sending to the whole fleet took.
 SENDING_SHARE = 4.0
 # How often a step that waits looks after stalls and newcomers.
 LOOK_S = 0.010
-# How long replies to somebody else's packets may still arrive after a connection.
+# How long replies to another client's packets may still arrive after a connection.
 SETTLE_S = 0.005
 
 
@@ -168,7 +60,7 @@ class FleetWire:
     def __init__(self, poller: Poller, name: str) -> None:
         self._poller = poller
         self._name = name
-        self._calm = RateLimitedLog(log)
+        self._log_limit = RateLimitedLog(log)
         self.lanes: dict[int, VehicleLink] = {}
         # Key of a socket -> how to find the lane of a datagram that arrived there.
         self._sources: dict[
@@ -178,7 +70,7 @@ class FleetWire:
         self._target_us = 0
         self._stalled = False
         self._asked_s = 0.0
-        # Nobody is asked again before this.
+        # No frame is repeated before this.
         self._hold_s = 0.0
         self._may_be_late = False
 
@@ -200,13 +92,6 @@ class FleetWire:
         self.lanes = {}
         self._poller.close()
 
-    def close_source(self, key: int) -> None:
-        """Close one socket; harmless when it is gone."""
-        source = self._sources.pop(key, None)
-        if source is not None:
-            self._poller.remove(source[0])
-            source[0].close()
-
     def now_s(self) -> float:
         """The poller's time [s]."""
         return self._poller.now_s()
@@ -216,7 +101,7 @@ class FleetWire:
     def advance(self, target_us: int, deadline_s: float) -> list[int]:
         """Exchange frames until every awaited vehicle has reached ``target_us``.
 
-        Returns the vehicles that had not at ``deadline_s``; calling again goes on.
+        Returns the vehicles that had not at ``deadline_s``; calling again continues.
         """
         self._target_us = target_us
         if self._may_be_late:
@@ -233,7 +118,7 @@ class FleetWire:
         """Take every vehicle's records, one vehicle after the other; the usual step.
 
         All of them are needed anyway, so the order costs nothing, and waiting for the one
-        that must come next is cheaper than asking who has come. False when somebody keeps
+        that must come next is cheaper than asking who has come. False when a vehicle keeps
         us waiting: then ``_collect_patiently`` looks after repeats, newcomers and stalls.
         """
         target_us = self._target_us
@@ -273,7 +158,7 @@ class FleetWire:
             touched = self._receive(min(check_s, deadline_s) - now_s)
             now_s = self._poller.now_s()
             for vehicle_id in touched:
-                if not self._go_on(vehicle_id, now_s):
+                if not self._continue_step(vehicle_id, now_s):
                     pending.discard(vehicle_id)
             if now_s >= check_s:
                 check_s = self._repeat_frames(now_s)
@@ -284,7 +169,7 @@ class FleetWire:
         self._stalled = self._stalled and bool(pending)
         return sorted(pending)
 
-    def _go_on(self, vehicle_id: int, now_s: float) -> bool:
+    def _continue_step(self, vehicle_id: int, now_s: float) -> bool:
         """Send a vehicle's next frame if it needs one; False when its step is finished."""
         lane = self.lanes[vehicle_id]
         exchange = lane.exchange
@@ -335,7 +220,7 @@ class FleetWire:
     def handshake(self, deadline_s: float) -> list[int]:
         """Exchange frames until every vehicle has a record; returns those without one.
 
-        In one world the plugins wait for each other, so those that have answered must go on.
+        In one world the plugins wait for each other, so those that answered must keep stepping.
         """
         now_s = self._poller.now_s()
         lanes = self.lanes.values()
@@ -432,7 +317,7 @@ class FleetWire:
         touched = []
         for key in keys:
             transport, lane_of = self._sources[key]
-            # One each: if there are more, the poller says so again, and nobody starves.
+            # One each: if there are more, the poller reports them again, and no vehicle starves.
             item = transport.receive()
             lane = lane_of(item[0]) if item is not None else None
             if item is not None and lane is not None:
@@ -449,15 +334,15 @@ class FleetWire:
         elif verdict is Verdict.EMPTY:
             self._may_be_late = True
         elif verdict is Verdict.BROKEN:
-            self._tell_broken(exchange, data, now_s)
+            self._log_broken(exchange, data, now_s)
         elif verdict is Verdict.FOREIGN:
-            self._tell(exchange, f"foreign datagram dropped: {exchange.refusal}.", now_s)
+            self._log(exchange, f"foreign datagram dropped: {exchange.refusal}.", now_s)
         elif verdict is Verdict.RESTART:
             self._note_restart(exchange)
-            self._tell(exchange, "the simulator has started over; its time goes on here.", now_s)
+            self._log(exchange, "the simulator has started over; its time goes on here.", now_s)
         elif verdict is Verdict.GAP:
             jump_s = exchange.clock.last_delta_us / 1e6
-            self._tell(exchange, f"gap: simulation time jumped by {jump_s:.3f} s.", now_s)
+            self._log(exchange, f"gap: simulation time jumped by {jump_s:.3f} s.", now_s)
 
     def _join(self, lane: VehicleLink) -> None:
         """Give the first record of a vehicle the fleet's time."""
@@ -474,7 +359,7 @@ class FleetWire:
         lane.exchange.clock.time_us = self._target_us
 
     def _note_restart(self, exchange: Exchange) -> None:
-        """Tell the other vehicles of that world, and keep time with those that know already."""
+        """Warn the other vehicles of that world, and keep time with those that know already."""
         clock = exchange.clock
         for lane in self.lanes.values():
             other = lane.exchange.clock
@@ -485,19 +370,19 @@ class FleetWire:
                 clock.time_us = other.time_us + apart_us
             other.expect_restart(clock.wire_us + RESTART_SPAN_US)
 
-    def _tell_broken(self, exchange: Exchange, data: bytes, now_s: float) -> None:
+    def _log_broken(self, exchange: Exchange, data: bytes, now_s: float) -> None:
         def text() -> str:
             what = f"unreadable datagram of {len(data)} bytes dropped."
             if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
                 what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
             return f"{self._name}, vehicle {exchange.vehicle_id}: {what} {exchange.refusal}"
 
-        # Another version stays another one: it is told once.
+        # Another version stays another one: it is logged once.
         is_version = exchange.refused_field == VERSION_FIELD
         kind = "version" if is_version else "broken"
         period_s = math.inf if is_version else 0.0
-        self._calm.warn(f"{kind}{exchange.vehicle_id}", now_s, text, period_s)
+        self._log_limit.warn(f"{kind}{exchange.vehicle_id}", now_s, text, period_s)
 
-    def _tell(self, exchange: Exchange, what: str, now_s: float) -> None:
+    def _log(self, exchange: Exchange, what: str, now_s: float) -> None:
         text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
-        self._calm.warn(f"{what[:12]}{exchange.vehicle_id}", now_s, text)
+        self._log_limit.warn(f"{what[:12]}{exchange.vehicle_id}", now_s, text)

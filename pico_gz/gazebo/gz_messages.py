@@ -127,7 +127,6 @@ MAGNETOMETER = "gz.msgs.Magnetometer"
 NAV_SAT = "gz.msgs.NavSat"
 POSE = "gz.msgs.Pose"
 POSE_V = "gz.msgs.Pose_V"
-SERVER_CONTROL = "gz.msgs.ServerControl"
 STATISTICS = "gz.msgs.WorldStatistics"
 TEXTS = "gz.msgs.StringMsg_V"
 WORLD_CONTROL = "gz.msgs.WorldControl"
@@ -207,23 +206,6 @@ def pose_list(poses: Iterable[GzPose]) -> bytes:
     return b"".join(put_bytes(2, pose_message(pose)) for pose in poses)
 
 
-def server_stop() -> bytes:
-    """``ServerControl``: end."""
-    return put_int(6, True)
-
-
-def scan_message(scan: GzScan) -> bytes:
-    """``LaserScan``, for tests and for whoever has a scanner of his own."""
-    return (
-        put_double(4, scan.angle_min_rad)
-        + put_double(6, scan.angle_step_rad)
-        + put_double(7, scan.range_min_m)
-        + put_double(8, scan.range_max_m)
-        + put_int(9, len(scan.ranges_m))
-        + b"".join(put_double(14, distance) or _ZERO_RANGE for distance in scan.ranges_m)
-    )
-
-
 # --- from Gazebo --------------------------------------------------------------------------
 
 
@@ -259,12 +241,6 @@ def read_statistics(data: bytes) -> GzStatistics:
 def read_poses(data: bytes) -> list[GzPose]:
     """``Pose_V``."""
     return [_read_pose(_bytes(value)) for number, value in fields(data) if number == 2]
-
-
-def read_stamp_us(data: bytes) -> int:
-    """The time in the header that every message of a sensor has [us]; 0 without one."""
-    header = next((value for number, value in fields(data) if number == 1), b"")
-    return next((_time_us(value) for number, value in fields(_bytes(header)) if number == 1), 0)
 
 
 def read_nav_sat(data: bytes) -> GzNavSat:
@@ -309,9 +285,6 @@ def read_scan(data: bytes) -> GzScan:
         range_max_m=_number(found.get(8, 0.0)),
         ranges_m=tuple(ranges),
     )
-
-
-_ZERO_RANGE = put_bytes(14, bytes(8))
 
 
 def _read_pose(data: bytes) -> GzPose:

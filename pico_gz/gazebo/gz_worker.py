@@ -1,6 +1,6 @@
 """The process that uses Gazebo's Python bindings.
 
-Their ``request`` holds the interpreter while it waits and then waits for ever for a subscription
+Their ``request`` holds the interpreter while it waits and hangs when there is a subscription
 in the same process; their callbacks run on foreign threads and print to stdout. So requests are
 made by one worker and topics are read by another, and the kit talks to both over a socket. With
 the standard library only, so that any Python that has the bindings can run it::
@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
     connection = Connection(int(number))
     try:
         node = BoundNode()
-    except Exception as exc:  # the kit tells it
+    except Exception as exc:  # the kit reports it
         connection.send(f"{type(exc).__name__}: {exc}")
         return 1
     connection.send("")

@@ -74,7 +74,7 @@ def is_gazebo_program(name: str) -> bool:
 def knows_time_sync(plugin: Path) -> bool:
     """Whether a plugin is of the newer kind, which ignores PWM 0 instead of reversing.
 
-    The newer kind tells ``no_time_sync`` in its records, so the word is in the library.
+    The newer kind writes ``no_time_sync`` in its records, so the word is in the library.
     """
     try:
         return b"no_time_sync" in plugin.read_bytes()

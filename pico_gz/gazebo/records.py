@@ -40,9 +40,9 @@ def coordinate_accel(rotation: Matrix3, force_frd: Vector3) -> Vector3:
 
 
 def wind_of(record: StateRecord) -> Vector3 | None:
-    """Where the air moves to, NED [m/s]; ``None`` when the record tells nothing of it.
+    """Where the air moves to, NED [m/s]; ``None`` when the record has none.
 
-    A windvane feels the wind less the vehicle's own velocity and tells where that comes from,
+    A windvane feels the wind less the vehicle's own velocity and measures where that comes from,
     clockwise from the bow.
     """
     vane = record.windvane
@@ -54,7 +54,7 @@ def wind_of(record: StateRecord) -> Vector3 | None:
 
 
 def truth_from_record(record: StateRecord, vehicle_id: int, time_us: int) -> VehicleTruth:
-    """Return the vehicle's true state, as the simulator tells it."""
+    """Return the vehicle's true state, as the simulator reports it."""
     quat = attitude_of(record)
     north, east, down = record.position_ned_m
     return VehicleTruth(
@@ -108,7 +108,7 @@ class OptionalKeys:
     def put_into(self, record: StateRecord) -> StateRecord:
         """Return a step's last record with its distances, each alone, and the wind.
 
-        Distances are told once; the wind blows on until another one is told.
+        Distances are delivered once; the wind stays until another one comes.
         """
         ranges: dict[str, float | None] = dict.fromkeys(_RANGE_KEYS)
         if self._ranges_m:

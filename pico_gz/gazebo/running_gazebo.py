@@ -17,7 +17,7 @@ ANSWER_S = 2.0
 _ASK_AGAIN_S = 0.1
 _RATE_HZ = 100
 _NEUTRAL_US = 1500
-# Everybody stands still; a plugin takes one of the two sizes and ignores the other.
+# All stand still; a plugin takes one of the two sizes and ignores the other.
 _QUESTIONS = tuple(encode_servo(_RATE_HZ, 1, [_NEUTRAL_US] * count) for count in (16, 32))
 
 
@@ -35,7 +35,7 @@ def require_gazebo(
 
     Args:
         held: the ports of the rovers' plugins, all taken.
-        owner: tells who has a port.
+        owner: names the program that has a port.
         network: where they are asked.
 
     Raises:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,14 +19,9 @@ from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorError, UnknownVehicleError, did_you_mean
 from pico_gz.gazebo.records import WireMotion
-from pico_gz.simulator.faults import (
-    ACTUATOR_UNITS,
-    ActuatorFault,
-    FailureKind,
-    find_kind,
-    find_units,
-)
+from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
+from pico_gz.simulator.fleet_engine import ARRAY_FROM
 from pico_gz.simulator.ops import ARRAY, SCALAR, Ops
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
@@ -35,11 +30,9 @@ from pico_gz.wire.state import StateRecord
 
 _DEFAULT_FRAME = LocalFrame(35.681236, 139.767125, 40.0)
 _DEFAULT_DATE = date(2026, 1, 1)
-# The wire does not say how far a range sensor can see. No record may have a larger number than
+# The wire does not carry the reach of a range sensor. No record may have a larger number than
 # this, and recordings know no infinity.
 _UNKNOWN_MAX_M = 1e7
-# Fewer vehicles are cheaper one by one, on floats.
-_ARRAY_FROM = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +54,7 @@ class SensorSite:
         return magnetic_field(self.frame.lat_deg, self.frame.lon_deg, self.frame.alt_m, self.on)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """One vehicle and what it carries."""
-
+class _Member(NamedTuple):
     vehicle_id: int
     spec: RoverSpec
     setup: SensorSetup
@@ -73,22 +63,22 @@ class _Member:
 class _Group:
     """Vehicles whose sensors are computed together."""
 
-    def __init__(self, ops: Ops, members: Sequence[_Member], around: SensorSite) -> None:
+    def __init__(self, ops: Ops, members: Sequence[_Member], site: SensorSite) -> None:
         self.members = tuple(members)
         self.ids = [member.vehicle_id for member in members]
         self.motion = WireMotion(ops, [member.spec for member in members])
         setups = [member.setup for member in members]
-        self.suite = SensorSuite(ops, setups, around.frame, around.magnetic(), around.seed)
+        self.suite = SensorSuite(ops, setups, site.frame, site.magnetic(), site.seed)
 
     def save(self) -> dict[int, tuple[dict[str, Any], tuple[float, float]]]:
-        """What the vehicles need to go on in another group."""
+        """What the vehicles need to continue in another group."""
         return {
             i: (self.suite.save_vehicle(i), self.motion.wheels_rad(place))
             for place, i in enumerate(self.ids)
         }
 
     def load(self, states: Mapping[int, tuple[dict[str, Any], tuple[float, float]]]) -> None:
-        """Go on from what ``save`` gave; vehicles without a state start anew."""
+        """Continue from what ``save`` gave; vehicles without a state start fresh."""
         for vehicle_id in self.ids:
             if vehicle_id in states:
                 self.suite.load_vehicle(vehicle_id, states[vehicle_id][0])
@@ -98,8 +88,8 @@ class _Group:
 class FleetSensors:
     """The sensors of all vehicles of one Gazebo world."""
 
-    def __init__(self, around: SensorSite) -> None:
-        self._around = around
+    def __init__(self, site: SensorSite) -> None:
+        self._site = site
         # What each vehicle carries, or carried until it left.
         self.setups: dict[int, SensorSetup] = {}
         self._members: dict[int, _Member] = {}
@@ -152,7 +142,7 @@ class FleetSensors:
         return {i: found[i] for i in records}
 
     def _regroup(self, vehicle_ids: Sequence[int]) -> None:
-        """Put the vehicles together anew; each goes on with the sensors that it has."""
+        """Form the groups again; each vehicle keeps the state of its sensors."""
         states = {i: state for group in self._groups for i, state in group.save().items()}
         alike: dict[tuple[object, ...], list[_Member]] = {}
         for vehicle_id in sorted(vehicle_ids):
@@ -160,10 +150,10 @@ class FleetSensors:
             alike.setdefault(member.setup.group_key, []).append(member)
         self._groups = []
         for members in alike.values():
-            if len(members) >= _ARRAY_FROM:
-                self._groups.append(_Group(ARRAY, members, self._around))
+            if len(members) >= ARRAY_FROM:
+                self._groups.append(_Group(ARRAY, members, self._site))
             else:
-                self._groups += [_Group(SCALAR, [member], self._around) for member in members]
+                self._groups += [_Group(SCALAR, [member], self._site) for member in members]
         for group in self._groups:
             group.load(states)
         self._grouped = frozenset(vehicle_ids)
@@ -221,16 +211,17 @@ def check_sensor_unit(unit: str, adapter: str, *, modelled: bool) -> None:
         )
 
 
-class ActuatorFaults:
-    """The failing motors and steerings of a fleet."""
+class FleetActuatorFaults:
+    """The failing motors and steerings of a fleet.
+
+    Attributes:
+        commands: what the failing vehicles do in this step.
+    """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        # Vehicle -> (unit, channel) -> fault; without healthy vehicles.
-        self._faults: dict[int, dict[tuple[str, int], ActuatorFault]] = {}
-        self._drives: dict[int, DriveKind] = {}
-        # What the failing vehicles do in this step.
-        self.commands: Mapping[int, ActuatorCommands] = {}
+        self._faults: dict[int, tuple[ActuatorFaults, bool]] = {}  # with: whether it is skid
+        self.commands: dict[int, ActuatorCommands] = {}
 
     def __bool__(self) -> bool:
         return bool(self._faults)
@@ -243,63 +234,41 @@ class ActuatorFaults:
         drive: DriveKind,
         wanted: ActuatorCommands | None,
     ) -> None:
-        """Let an actuator fail, or work again with kind ``ok``.
-
-        Args:
-            vehicle_id: whose it is.
-            unit: one of ``ACTUATOR_UNITS``.
-            kind: one of ``FailureKind``.
-            drive: of the vehicle.
-            wanted: its last command, which ``stuck`` keeps.
+        """Let an actuator fail, or work again; ``wanted`` is the vehicle's last command.
 
         Raises:
             ConfigError: the vehicle has no such unit, or there is no such failure.
         """
-        failure, skid = find_kind(kind), drive is DriveKind.SKID
-        if skid and unit == "steering":
-            raise ConfigError(f"Vehicle {vehicle_id} steers with its motors: no unit 'steering'.")
-        # An Ackermann rover's motors share one throttle.
-        channel = 1 if unit == "steering" or (skid and unit == "motor_right") else 0
-        faults = {k: f for k, f in self._faults.get(vehicle_id, {}).items() if k[0] != unit}
-        if failure is not FailureKind.OK:
-            output = _values(wanted, skid)[channel]
-            faults[unit, channel] = ActuatorFault(self._seed, vehicle_id, unit, failure, output)
+        faults, is_skid = self._faults.get(vehicle_id) or (
+            ActuatorFaults(self._seed, vehicle_id, drive),
+            drive is DriveKind.SKID,
+        )
+        faults.set(unit, kind, _values(wanted, is_skid))
         self.remove(vehicle_id)
         if faults:
-            self._faults[vehicle_id] = faults
-            self._drives[vehicle_id] = drive
+            self._faults[vehicle_id] = faults, is_skid
 
     def remove(self, vehicle_id: int) -> None:
         """Forget a vehicle; harmless when it is not there."""
         self._faults.pop(vehicle_id, None)
-        self.commands = {i: c for i, c in self.commands.items() if i != vehicle_id}
+        self.commands.pop(vehicle_id, None)
 
-    def bend(
+    def apply(
         self, wanted: Mapping[int, ActuatorCommands], now_us: int, dt_us: int
     ) -> Mapping[int, ActuatorCommands]:
         """Return what the failing vehicles do instead in the step that begins at ``now_us``."""
-        self.commands = {
-            vehicle_id: self._bent(vehicle_id, wanted.get(vehicle_id), now_us, dt_us)
-            for vehicle_id in self._faults
-        }
+        self.commands = {}
+        for vehicle_id, (faults, is_skid) in self._faults.items():
+            values = _values(wanted.get(vehicle_id), is_skid)
+            first, second = faults.apply(values, now_us, dt_us)
+            motors, servos = ((first, second), ()) if is_skid else ((first,), (second,))
+            self.commands[vehicle_id] = ActuatorCommands(now_us, vehicle_id, motors, servos)
         return self.commands
 
-    def _bent(
-        self, vehicle_id: int, wanted: ActuatorCommands | None, now_us: int, dt_us: int
-    ) -> ActuatorCommands:
-        skid = self._drives[vehicle_id] is DriveKind.SKID
-        values = _values(wanted, skid)
-        for (_, channel), fault in sorted(self._faults[vehicle_id].items()):
-            values[channel] = fault.apply(values[channel], now_us, dt_us)
-        first, second = values
-        if skid:
-            return ActuatorCommands(now_us, vehicle_id, (first, second))
-        return ActuatorCommands(now_us, vehicle_id, (first,), (second,))
 
-
-def _values(wanted: ActuatorCommands | None, skid: bool) -> list[float]:
-    """Left and right, or throttle and steering; what is not said is neutral."""
+def _values(wanted: ActuatorCommands | None, is_skid: bool) -> list[float]:
+    """Left and right, or throttle and steering; what is not given is neutral."""
     if wanted is None:
         return [0.0, 0.0]
-    second = wanted.motors[1:2] if skid else wanted.servos[:1]
+    second = wanted.motors[1:2] if is_skid else wanted.servos[:1]
     return [*(wanted.motors[:1] or (0.0,)), *(second or (0.0,))]

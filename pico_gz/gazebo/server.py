@@ -8,12 +8,13 @@ import re
 import secrets
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pico_gz.core.guarded_process import GRACE_S, GuardedProcess
-from pico_gz.errors import LaunchError
+from pico_gz.errors import LaunchError, PicoGzError, SimulatorConnectionError, SimulatorError
 
 VERBOSITY = 2  # errors and warnings
 _SEED_LIMIT = 2**31
@@ -36,7 +37,7 @@ class GazeboLaunch:
         resource_folders: where its models are, beside the usual places.
         seed: of the sensor noise.
         gui: with a window.
-        paused: do not let time go on by itself.
+        paused: do not let time run by itself.
         rendering: some sensor needs the render engine.
         partition: of its topics.
     """
@@ -98,14 +99,14 @@ def _is_writable_home(home: str) -> bool:
 log = logging.getLogger(__name__)
 
 TAIL_LINES = 40
-_MOST_TOLD = 20
+_MAX_LOGGED = 20
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ERROR = re.compile(r"\[(?:Err|Error)\]|^Error|\[GUI\] \[Err\]")
-# A world without these runs on, but nobody can drive in it.
+# A world without these runs, but cannot be driven in.
 _NEEDED = re.compile(r"ArduPilotPlugin|gz-sim-(?:physics|imu)-system")
 _NOT_LOADED = "Failed to load system plugin"
 _NOT_BOUND = "failed to bind"
-# Gazebo says this and tries another engine; without any it crashes.
+# Gazebo logs this and tries another engine; without any it crashes.
 _NO_ENGINE = re.compile(
     r"Failed to load plugin \[ogre|Engine \[ogre2?\] is not supported|Unable to open display"
     r"|Unable to create the rendering window|OGRE EXCEPTION"
@@ -124,7 +125,7 @@ class GazeboOutput:
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=TAIL_LINES)
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._lock = threading.Lock()
         self.problem = ""
         self.hint = ""
@@ -136,12 +137,12 @@ class GazeboOutput:
             return
         with self._lock:
             self._lines.append(text)
-            is_news = self._is_error(text) and text not in self._told
+            is_news = self._is_error(text) and text not in self._logged
             if is_news:
-                self._told.add(text)
-            told = len(self._told)
+                self._logged.add(text)
+            logged = len(self._logged)
         self._judge(text)
-        if is_news and told <= _MOST_TOLD:
+        if is_news and logged <= _MAX_LOGGED:
             log.warning("Gazebo: %s", text)
 
     def tail(self) -> tuple[str, ...]:
@@ -225,7 +226,7 @@ class GazeboServer:
         return f"Gazebo ended by itself with code {self.exit_code}."
 
     def failure(self, message: str = "") -> LaunchError:
-        """The error that tells what went wrong, with Gazebo's own last words."""
+        """The error with its cause and Gazebo's last lines."""
         tail = self.output.tail()
         hint = self.output.hint
         if not hint and tail:
@@ -243,3 +244,101 @@ class GazeboServer:
         if not self._stopped:
             self._stopped = True
             self._process.stop()
+
+
+ATTEMPTS = 2
+_LOOK_PERIOD_S = 0.05
+
+
+class GazeboProcess:
+    """The Gazebo of one adapter: started with its connection, stopped with it.
+
+    One start in a few dozen never gets ready. After the deadline of a connection Gazebo is then
+    stopped and started once more.
+
+    Args:
+        start: starts a new Gazebo at each call.
+    """
+
+    def __init__(self, start: Callable[[], GazeboServer]) -> None:
+        self._start = start
+        self._cancelled = False
+        self.server: GazeboServer | None = None
+
+    def cancel(self) -> None:
+        """Make ``connect`` in another thread give up; there is no further attempt."""
+        self._cancelled = True
+
+    def connect(self, wait: Callable[[], None], give_up: Callable[[], None]) -> None:
+        """Start Gazebo and wait until it is ready.
+
+        Args:
+            wait: returns when Gazebo is ready, or raises ``SimulatorConnectionError``.
+            give_up: makes ``wait`` raise; called from another thread.
+
+        Raises:
+            LaunchError: it ended, cannot be used, or never got ready.
+        """
+        self._cancelled = False
+        for attempt in range(1, ATTEMPTS + 1):
+            server = self.server = self._start()
+            try:
+                with self._watching(server, give_up):
+                    wait()
+            except SimulatorConnectionError as exc:
+                failure = self._failure(server, exc, is_last=attempt == ATTEMPTS)
+                server.stop()
+                if failure is not None:
+                    raise failure from exc
+                log.warning("Gazebo does not get ready; it is started once more.")
+            except BaseException:
+                server.stop()
+                raise
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop Gazebo; harmless when it does not run."""
+        if self.server is not None:
+            self.server.stop()
+
+    def require_running(self, adapter: str) -> None:
+        """Raise what went wrong if Gazebo has ended.
+
+        Raises:
+            SimulatorError: it has.
+        """
+        if self.server is not None and self.server.exit_code is not None:
+            failure = self.server.failure()
+            raise SimulatorError(failure.message, adapter=adapter, hint=failure.hint)
+
+    def _failure(
+        self, server: GazeboServer, waited: SimulatorConnectionError, *, is_last: bool
+    ) -> PicoGzError | None:
+        """Why there is no point in another attempt; ``None`` when there is."""
+        if self._cancelled:
+            return waited
+        if server.problem():
+            return server.failure()
+        if is_last:
+            text = f"Gazebo was started {ATTEMPTS} times and never got ready: {waited.message}"
+            return server.failure(text)
+        return None
+
+    @contextmanager
+    def _watching(self, server: GazeboServer, give_up: Callable[[], None]) -> Iterator[None]:
+        """Cut the wait short as soon as Gazebo has ended or logs a fatal error."""
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.wait(_LOOK_PERIOD_S):
+                if server.problem() or self._cancelled:
+                    give_up()
+
+        looker = threading.Thread(target=look, name="gazebo-start", daemon=True)
+        looker.start()
+        try:
+            yield
+        finally:
+            done.set()
+            looker.join()

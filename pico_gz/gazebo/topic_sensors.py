@@ -11,7 +11,7 @@ from pico_gz.core.messages import BarometerData, CompassData, GpsData, Rangefind
 from pico_gz.errors import DecodeError, MessageError
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan
-from pico_gz.gazebo.worker_client import GzTopics
+from pico_gz.gazebo.worker_client import GzTransport
 from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 
 # Rays this near to a rangefinder's bearing count as its beam.
@@ -38,7 +38,7 @@ class GazeboSensorTopics:
         world: str,
         models: Mapping[int, str],
         bearings_deg: Mapping[int, tuple[float, ...]],
-        topics: GzTopics,
+        topics: GzTransport,
         *,
         origin_alt_m: float = 0.0,
     ) -> None:
@@ -172,5 +172,5 @@ def _gps(data: bytes) -> GpsData:
 
 
 def _compass(data: bytes) -> CompassData:
-    # Generated worlds mount it rolled and tell Gazebo to leave the body frame alone: FRD, gauss.
+    # Generated worlds mount it rolled and set Gazebo to leave the body frame alone: FRD, gauss.
     return CompassData(messages.read_magnetometer(data))

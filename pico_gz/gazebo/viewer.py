@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 PERIOD_S = 1.0 / 30.0
 _JOIN_S = 3.0
-_TELL_PERIOD_S = 10.0
+_LOG_PERIOD_S = 10.0
 
 
 class Mover(Protocol):
@@ -41,7 +41,7 @@ def gazebo_pose(name: str, truth: VehicleTruth) -> GzPose:
 class GazeboViewer:
     """An observer of a run that moves Gazebo's models, at most 30 times a second.
 
-    It only notes the newest view; a thread of its own tells Gazebo, so that a slow or dead
+    It only notes the newest view; a thread of its own moves the models, so that a slow or dead
     Gazebo never delays a step.
 
     Args:
@@ -68,7 +68,7 @@ class GazeboViewer:
         self._clock = clock
         self._view: FleetView | None = None
         self._shown: FleetView | None = None
-        self._calm = RateLimitedLog(log, _TELL_PERIOD_S)
+        self._log_limit = RateLimitedLog(log, _LOG_PERIOD_S)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gazebo-viewer", daemon=True)
 
@@ -91,7 +91,7 @@ class GazeboViewer:
         self._on_close()
 
     def show(self, mover: Mover) -> bool:
-        """Tell Gazebo the newest places, if they are news; returns whether they were."""
+        """Send the newest poses, if they are new; returns whether they were."""
         view = self._view
         if view is None or view is self._shown:
             return False
@@ -113,15 +113,15 @@ class GazeboViewer:
                 if problem := self._problem():
                     log.warning("The view is gone, the run goes on: %s", problem)
                     return
-                self._show_or_tell(mover)
+                self._show_or_log(mover)
         except PicoGzError as exc:
             log.warning("There is no view: %s", exc.message)
         finally:
             if mover is not None:
                 mover.close()
 
-    def _show_or_tell(self, mover: Mover) -> None:
+    def _show_or_log(self, mover: Mover) -> None:
         try:
             self.show(mover)
         except PicoGzError as exc:
-            self._calm.warn("show", self._clock(), f"Gazebo does not show: {exc.message}")
+            self._log_limit.warn("show", self._clock(), f"Gazebo does not show: {exc.message}")

@@ -2,51 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from pico_gz.core.frames import quat_enu_flu_from_ned_frd, quat_from_euler
+from pico_gz.core.messages import SensorData
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import PicoGzError, SimulatorError, SimulatorTimeoutError, did_you_mean
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, GzStatistics
-from pico_gz.gazebo.worker_client import GzRequests, GzTopics
+from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
+from pico_gz.gazebo.worker_client import GzTransport
 
 # The service that lists the worlds of a Gazebo.
 WORLDS = "/gazebo/worlds"
 _FIRST_WAIT_S = 5.0
 _SLICE_S = 0.05
+# A rover is put down from this height, so that its wheels are not in the ground.
+_DROP_M = 0.02
 
 
 class GzControl:
     """One Gazebo world, over gz-transport. Never part of the control path.
 
-    Gazebo answers "yes" to whatever it has queued, so effects are confirmed from what the world
-    says of itself. A world in lockstep does what is asked with its next step: whoever drives it
-    must go on, or not wait (``wait=False``).
+    Gazebo answers "yes" to all that it has queued, so effects are confirmed from what the world
+    publishes. A world in lockstep does what is asked with its next step: its driver must keep
+    stepping, or not wait (``wait=False``).
 
     Args:
         world: name of the world.
-        requests: asks its services; closed by ``close``.
-        topics: reads its topics; closed by ``close``.
+        transport: carries its services and topics; closed by ``close``.
         clock: monotonic wall clock [s].
     """
 
     def __init__(
         self,
         world: str,
-        requests: GzRequests,
-        topics: GzTopics,
+        transport: GzTransport,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.world = world
-        self.requests = requests
-        self.topics = topics
+        self.transport = transport
         self._now_s = clock
 
     def close(self) -> None:
-        """End both workers; harmless when called twice."""
-        self.requests.close()
-        self.topics.close()
+        """Close the transport; harmless when called twice."""
+        self.transport.close()
 
     def __enter__(self) -> GzControl:
         """Use it in a block."""
@@ -63,7 +66,7 @@ class GzControl:
         return messages.read_clock_us(self._first("clock", messages.CLOCK, timeout_s))
 
     def statistics(self, timeout_s: float = _FIRST_WAIT_S) -> GzStatistics:
-        """How the world goes, ten times a second anew."""
+        """Times and steps of the world, published ten times a second."""
         return messages.read_statistics(self._first("stats", messages.STATISTICS, timeout_s))
 
     def poses(
@@ -99,7 +102,7 @@ class GzControl:
         self._await_paused(True, timeout_s)
 
     def resume(self, timeout_s: float = _FIRST_WAIT_S) -> None:
-        """Let time go on."""
+        """Let time run."""
         self._control(messages.world_control(pause=False))
         self._await_paused(False, timeout_s)
 
@@ -116,7 +119,7 @@ class GzControl:
         return self._await_time(lambda now_us: now_us >= target_us, "step", timeout_s)
 
     def reset(self, timeout_s: float = _FIRST_WAIT_S) -> None:
-        """Start the world anew at time 0; the ArduPilot plugin is mute until its old time."""
+        """Restart the world at time 0; the ArduPilot plugin is mute until its old time."""
         before_us = self.time_us()
         self._control(messages.world_control(reset=True))
         if before_us:
@@ -154,11 +157,6 @@ class GzControl:
         data = messages.pose_list(poses)
         self._command("set_pose_vector", data, messages.POSE_V, wait=wait, what="move models")
 
-    def stop_server(self) -> None:
-        """End Gazebo."""
-        data = messages.server_stop()
-        self.requests.request("/server_control", data, messages.SERVER_CONTROL, messages.BOOLEAN)
-
     # --- how ------------------------------------------------------------------------------
 
     def topic(self, name: str) -> str:
@@ -175,14 +173,14 @@ class GzControl:
 
     def _ask(self, name: str, data: bytes, kind: str) -> bytes:
         try:
-            return self.requests.request(self.topic(name), data, kind, messages.BOOLEAN)
+            return self.transport.request(self.topic(name), data, kind, messages.BOOLEAN)
         except SimulatorTimeoutError as exc:
             raise SimulatorTimeoutError(exc.message, hint=self._wrong_name() or exc.hint) from exc
 
     def _wrong_name(self) -> str:
-        """Which worlds there are, if ours is none of them; empty when that cannot be told."""
+        """Which worlds there are, if ours is none of them; empty when that is unknown."""
         try:
-            reply = self.requests.request(WORLDS, b"", messages.EMPTY, messages.TEXTS)
+            reply = self.transport.request(WORLDS, b"", messages.EMPTY, messages.TEXTS)
         except PicoGzError:
             return ""
         names = messages.read_texts(reply)
@@ -192,9 +190,9 @@ class GzControl:
 
     def _first(self, name: str, kind: str, timeout_s: float) -> bytes:
         topic = self.topic(name)
-        self.topics.subscribe(topic, kind)
+        self.transport.subscribe(topic, kind)
         deadline_s = self._now_s() + timeout_s
-        count, data = self.topics.newest(topic)
+        count, data = self.transport.newest(topic)
         while not count:
             left_s = deadline_s - self._now_s()
             if left_s <= 0.0:
@@ -203,14 +201,14 @@ class GzControl:
                     hint=self._wrong_name()
                     or "Is that the world's name, and is GZ_PARTITION the same?",
                 )
-            count, data = self.topics.wait(topic, 0, min(left_s, _SLICE_S))
+            count, data = self.transport.wait(topic, 0, min(left_s, _SLICE_S))
         return data
 
     def _await_time(self, done: Callable[[int], bool], what: str, timeout_s: float) -> int:
         deadline_s = self._now_s() + timeout_s
         topic = self.topic("clock")
         while True:
-            count, data = self.topics.newest(topic)
+            count, data = self.transport.newest(topic)
             now_us = messages.read_clock_us(data)
             if done(now_us):
                 return now_us
@@ -218,16 +216,16 @@ class GzControl:
                 raise SimulatorTimeoutError(
                     f"Gazebo did not {what} within {timeout_s:g} s; its clock is at {now_us} us."
                 )
-            self.topics.wait(topic, count, _SLICE_S)
+            self.transport.wait(topic, count, _SLICE_S)
 
     def _await_paused(self, paused: bool, timeout_s: float) -> None:
-        """Wait until a message that is newer than the request tells it."""
+        """Wait until a message that is newer than the request confirms it."""
         topic = self.topic("stats")
-        self.topics.subscribe(topic, messages.STATISTICS)
+        self.transport.subscribe(topic, messages.STATISTICS)
         deadline_s = self._now_s() + timeout_s
-        count, _ = self.topics.newest(topic)
+        count, _ = self.transport.newest(topic)
         while True:
-            newer, data = self.topics.wait(topic, count, _SLICE_S)
+            newer, data = self.transport.wait(topic, count, _SLICE_S)
             if newer > count and messages.read_statistics(data).paused is paused:
                 return
             if self._now_s() >= deadline_s:
@@ -242,4 +240,74 @@ def open_control(world: str, environment: dict[str, str] | None = None) -> GzCon
         world: its name.
         environment: ``GZ_PARTITION`` and ``GZ_IP`` of the Gazebo; default: our own.
     """
-    return GzControl(world, GzRequests(environment), GzTopics(environment))
+    return GzControl(world, GzTransport(environment))
+
+
+class FleetControl:
+    """What a fleet asks of its world beside the control path: spawn, remove, move, sense.
+
+    Gazebo does what it is asked with its next step, so nothing here waits for it.
+
+    Args:
+        open_control: reaches the world; called when it is first needed.
+        model_sdf: the SDF text of a vehicle's model.
+        height_m: of the ground at (north, east).
+        sensors: makes the reader of Gazebo's own sensors; ``None`` keeps the kit's models.
+    """
+
+    def __init__(
+        self,
+        *,
+        open_control: Callable[[], GzControl],
+        model_sdf: Callable[[VehicleConfig], str],
+        height_m: Callable[[float, float], float] = lambda north_m, east_m: 0.0,
+        sensors: Callable[[GzControl], GazeboSensorTopics] | None = None,
+    ) -> None:
+        self._open_control = open_control
+        self._model_sdf = model_sdf
+        self._height_m = height_m
+        self._make_sensors = sensors
+        self._control: GzControl | None = None
+        self._sensors: GazeboSensorTopics | None = None
+
+    def control(self) -> GzControl:
+        """The world's control, opened on first use."""
+        if self._control is None:
+            self._control = self._open_control()
+        return self._control
+
+    def start(self) -> None:
+        """Begin to read Gazebo's own sensors, if that is wanted."""
+        if self._make_sensors is not None:
+            self._sensors = self._make_sensors(self.control())
+            self._sensors.subscribe()
+
+    def _pose(self, name: str, north_m: float, east_m: float, yaw_deg: float) -> GzPose:
+        quat = quat_from_euler(0.0, 0.0, math.radians(yaw_deg))
+        height_m = self._height_m(north_m, east_m) + _DROP_M
+        return GzPose(name, (east_m, north_m, height_m), quat_enu_flu_from_ned_frd(quat))
+
+    def spawn(self, config: VehicleConfig) -> None:
+        """Have a vehicle put into the world with its next step."""
+        pose = config.pose
+        place = self._pose("", pose.north_m, pose.east_m, pose.yaw_deg)
+        self.control().spawn(self._model_sdf(config), config.label, place, wait=False)
+
+    def remove(self, label: str) -> None:
+        """Have a vehicle taken out of the world with its next step."""
+        self.control().remove(label, wait=False)
+
+    def move(self, label: str, north_m: float, east_m: float, yaw_deg: float) -> None:
+        """Have a vehicle put somewhere else with the next step."""
+        self.control().set_pose(self._pose(label, north_m, east_m, yaw_deg), wait=False)
+
+    def replace_sensors(self, records: Mapping[int, SensorData]) -> Mapping[int, SensorData]:
+        """The records with Gazebo's own samples, if those are wanted."""
+        return records if self._sensors is None else self._sensors.replace(records)
+
+    def close(self) -> None:
+        """Let go of the world; harmless when called twice."""
+        self._sensors = None
+        if self._control is not None:
+            self._control.close()
+        self._control = None

@@ -20,19 +20,19 @@ from pico_gz.core.resources import resource_path
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, MissingProgramError, PortClashError
-from pico_gz.gazebo.adapter import GazeboConfig
+from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo
-from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, SdfError, open_scene
+from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
 from pico_gz.gazebo.lint.linter import lint_text
 from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
 from pico_gz.gazebo.running_gazebo import require_gazebo
+from pico_gz.gazebo.sdf import SdfError
 from pico_gz.gazebo.sensors import SensorSite
-from pico_gz.gazebo.server import GazeboLaunch, GazeboServer
-from pico_gz.gazebo.steered_adapter import LaunchedGazeboAdapter, SteeredGazeboAdapter, Steering
+from pico_gz.gazebo.server import GazeboLaunch, GazeboProcess, GazeboServer
 from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
 from pico_gz.gazebo.viewer import GazeboViewer
-from pico_gz.gazebo.world_control import GzControl, open_control
+from pico_gz.gazebo.world_control import FleetControl, GzControl, open_control
 from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
 from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.run.config.adapter_choice import sim_wire
@@ -319,7 +319,7 @@ def make_gazebo(
     fleet: FleetConfig,
     options: Mapping[str, Any],
     tell: Callable[[str], None] = lambda text: None,
-) -> SteeredGazeboAdapter:
+) -> GazeboAdapter:
     """An unconnected adapter: connecting starts Gazebo, or reaches the one that is there.
 
     Args:
@@ -342,7 +342,7 @@ def make_gazebo(
 
     others: dict[str, Any] = {
         "name": name,
-        "around": SensorSite(frame=local_frame(fleet), on=fleet.origin.date, seed=fleet.seed),
+        "site": SensorSite(frame=local_frame(fleet), on=fleet.origin.date, seed=fleet.seed),
         "rover_of": rover_of,
     }
     reason = not_ours_to_start(
@@ -350,8 +350,8 @@ def make_gazebo(
     ) or _attach_to_running(config, plans)
     if reason:
         tell(f"{name}: not started, {reason}")
-        steering = _steering(fleet, plans, rover_of, lambda: open_control(fleet.name))
-        return SteeredGazeboAdapter(config, steering=steering, **others)
+        control = _fleet_control(fleet, plans, rover_of, lambda: open_control(fleet.name))
+        return GazeboAdapter(config, world_control=control, **others)
     start = GazeboStarter(fleet, tuple(rovers))
     if (world := given_world(fleet)) is not None:
         require_drivable(world, {p.config.label: config.port_pair(p.config)[0] for p in plans})
@@ -359,8 +359,8 @@ def make_gazebo(
     if config.connect_timeout_s is None:
         deadline_s = _START_S + _START_PER_ROVER_S * len(plans)
         config = msgspec.structs.replace(config, connect_timeout_s=deadline_s)
-    steering = _steering(fleet, plans, rover_of, start.control)
-    return LaunchedGazeboAdapter(config, start=start, steering=steering, **others)
+    control = _fleet_control(fleet, plans, rover_of, start.control)
+    return GazeboAdapter(config, world_control=control, process=GazeboProcess(start), **others)
 
 
 def gazebo_config(fleet: FleetConfig, options: Mapping[str, Any]) -> GazeboConfig:
@@ -382,12 +382,12 @@ def gazebo_config(fleet: FleetConfig, options: Mapping[str, Any]) -> GazeboConfi
     return msgspec.structs.replace(config, **given)
 
 
-def _steering(
+def _fleet_control(
     fleet: FleetConfig,
     plans: Sequence[VehiclePlan],
     rover_of: Callable[[VehicleConfig], RoverSpec],
     control: Callable[[], GzControl],
-) -> Steering:
+) -> FleetControl:
     terrain = make_terrain(fleet.terrain)
 
     def sensors(control: GzControl) -> GazeboSensorTopics:
@@ -395,11 +395,11 @@ def _steering(
             control.world,
             {plan.id: plan.config.label for plan in plans},
             {plan.id: plan.rover.rangefinders_deg for plan in plans},
-            control.topics,
+            control.transport,
             origin_alt_m=fleet.origin.alt_m,
         )
 
-    return Steering(
+    return FleetControl(
         open_control=control,
         model_sdf=lambda vehicle: _model_sdf(fleet, vehicle, rover_of(vehicle)),
         height_m=lambda north_m, east_m: float(terrain.height_m(SCALAR, north_m, east_m)),

@@ -7,7 +7,7 @@ choices are keyed by simulation time: a failure is the same in every run and in 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from pico_gz.core.messages import (
 from pico_gz.core.portable_math import FLOATS, exp
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
+from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.simulator.random import stream_key, uniform
 
@@ -407,3 +408,70 @@ class ActuatorFault(Snapshot):
         while self._waiting and self._waiting[0][0] <= now_us:
             self._output = self._waiting.pop(0)[1]
         return self._output
+
+
+class ActuatorFaults:
+    """The failing actuators of one vehicle, for every simulator.
+
+    Commands are (left, right) of a skid-steered rover, (throttle, steering) of an Ackermann one.
+
+    Args:
+        seed: of the run.
+        vehicle_id: of the vehicle.
+        drive: of the vehicle.
+    """
+
+    __slots__ = ("_faults", "_is_skid", "_seed", "_vehicle_id")
+
+    def __init__(self, seed: int, vehicle_id: int, drive: DriveKind) -> None:
+        self._seed = seed
+        self._vehicle_id = vehicle_id
+        self._is_skid = drive is DriveKind.SKID
+        self._faults: dict[tuple[str, int], ActuatorFault] = {}  # by unit and channel
+
+    def __bool__(self) -> bool:
+        return bool(self._faults)
+
+    def set(self, unit: str, kind: str, commands: Sequence[float]) -> None:
+        """Let a unit of ``ACTUATOR_UNITS`` fail, or work again with kind ``ok``.
+
+        Args:
+            unit: which one.
+            kind: one of ``FailureKind``.
+            commands: the present ones; ``stuck`` keeps its share of them.
+
+        Raises:
+            ConfigError: the vehicle has no such unit, or there is no such failure.
+        """
+        failure = find_kind(kind)
+        if self._is_skid and unit == "steering":
+            raise ConfigError(
+                f"Vehicle {self._vehicle_id} steers with its motors: no unit 'steering'."
+            )
+        # An Ackermann rover's motors share one throttle.
+        channel = 1 if unit == "steering" or (self._is_skid and unit == "motor_right") else 0
+        self._faults.pop((unit, channel), None)
+        if failure is not FailureKind.OK:
+            self._faults[unit, channel] = self._new(unit, failure, commands[channel])
+
+    def apply(self, commands: Sequence[float], now_us: int, dt_us: int) -> tuple[float, float]:
+        """Return what the actuators do in the step that begins at ``now_us``."""
+        outputs = list(commands)
+        for (_, channel), fault in sorted(self._faults.items()):
+            outputs[channel] = fault.apply(outputs[channel], now_us, dt_us)
+        first, second = outputs
+        return first, second
+
+    def save(self) -> list[list[Any]]:
+        """Return the state as plain values."""
+        return [[*key, fault.save_state()] for key, fault in sorted(self._faults.items())]
+
+    def load(self, state: Sequence[Sequence[Any]]) -> None:
+        """Set the state from what ``save`` gave."""
+        self._faults = {}
+        for unit, channel, fault_state in state:
+            fault = self._faults[unit, channel] = self._new(unit, FailureKind.OFF, 0.0)
+            fault.load_state(fault_state)
+
+    def _new(self, unit: str, kind: FailureKind, output: float) -> ActuatorFault:
+        return ActuatorFault(self._seed, self._vehicle_id, unit, kind, output)

@@ -10,17 +10,11 @@ import msgspec
 
 from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.rover_spec import RoverSpec
-from pico_gz.core.vehicle_config import DriveKind, Pose
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact, ContactChecker
 from pico_gz.simulator.drive_model import DriveModel
-from pico_gz.simulator.faults import (
-    ACTUATOR_UNITS,
-    ActuatorFault,
-    FailureKind,
-    find_kind,
-    find_units,
-)
+from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.kinematics import start_values, truth_of
 from pico_gz.simulator.models import ModelTable, SensorModel
@@ -54,7 +48,7 @@ class Member:
         self.sensors = sensors
         self.key: GroupKey = (spec, sensors.group_key)
         self.commands = (0.0, 0.0)
-        self.faults: dict[tuple[str, int], ActuatorFault] = {}
+        self.faults: ActuatorFaults | None = None  # None: none fails
         self.unit: ComputeGroup | None = None  # None until the first refresh
         self.place = 0
         self.state = state  # meaningful while it is in no unit
@@ -252,7 +246,7 @@ class FleetEngine:
         """Tell a vehicle what to do: (left, right) or (throttle, steering), -1..1."""
         member = self._groups.members[vehicle_id]
         member.commands = (first, second)
-        if member.unit is not None and not member.faults:
+        if member.unit is not None and member.faults is None:
             member.unit.lane.command(member.place, first, second)
 
     def step(self, dt_us: int) -> list[SensorData]:
@@ -287,11 +281,9 @@ class FleetEngine:
 
     def _fail_actuators(self, dt_us: int) -> None:
         for member in self._failing:
-            commands = list(member.commands)
-            for (_, channel), fault in sorted(member.faults.items()):
-                commands[channel] = fault.apply(commands[channel], self.time_us, dt_us)
-            if member.unit is not None:
-                member.unit.lane.command(member.place, commands[0], commands[1])
+            if member.unit is not None and member.faults is not None:
+                outputs = member.faults.apply(member.commands, self.time_us, dt_us)
+                member.unit.lane.command(member.place, *outputs)
 
     # --- observers ------------------------------------------------------------------------
 
@@ -335,7 +327,7 @@ class FleetEngine:
         """
         member = self._member(vehicle_id)
         if unit in ACTUATOR_UNITS:
-            self._fail_actuator(member, unit, find_kind(kind))
+            self._fail_actuator(member, unit, kind)
             return
         try:
             units = find_units(unit)
@@ -348,24 +340,20 @@ class FleetEngine:
         assert member.unit is not None
         member.unit.sensors.set_failure(vehicle_id, unit, kind)
 
-    def _fail_actuator(self, member: Member, unit: str, kind: FailureKind) -> None:
-        vehicle_id = member.sensors.vehicle_id
-        skid = member.spec.drive is DriveKind.SKID
-        if skid and unit == "steering":
-            raise ConfigError(f"Vehicle {vehicle_id} steers with its motors: no unit 'steering'.")
-        # An Ackermann rover's motors share one throttle.
-        channel = 1 if unit == "steering" or (skid and unit == "motor_right") else 0
-        member.faults.pop((unit, channel), None)
-        if kind is not FailureKind.OK:
-            fault = ActuatorFault(self._seed, vehicle_id, unit, kind, member.commands[channel])
-            member.faults[unit, channel] = fault
-        elif not member.faults and member.unit is not None:
+    def _fail_actuator(self, member: Member, unit: str, kind: str) -> None:
+        faults = member.faults or self._new_faults(member)
+        faults.set(unit, kind, member.commands)
+        member.faults = faults if faults else None
+        if member.faults is None and member.unit is not None:
             member.unit.lane.command(member.place, *member.commands)
         self._list_failing()
 
+    def _new_faults(self, member: Member) -> ActuatorFaults:
+        return ActuatorFaults(self._seed, member.sensors.vehicle_id, member.spec.drive)
+
     def _list_failing(self) -> None:
         members = sorted(self._groups.members.items())
-        self._failing = [member for _, member in members if member.faults]
+        self._failing = [member for _, member in members if member.faults is not None]
 
     def set_parameter(self, vehicle_id: int, name: str, value: float) -> None:
         """Set a ``SIM_*`` parameter of a vehicle's sensors."""
@@ -383,10 +371,7 @@ class FleetEngine:
         for vehicle_id, member in sorted(self._groups.members.items()):
             saved = self._groups.save(vehicle_id)
             saved["commands"] = list(member.commands)
-            saved["faults"] = [
-                [unit, channel, fault.save_state()]
-                for (unit, channel), fault in sorted(member.faults.items())
-            ]
+            saved["faults"] = [] if member.faults is None else member.faults.save()
             vehicles[str(vehicle_id)] = saved
         return {
             "time_us": self.time_us,
@@ -416,9 +401,8 @@ class FleetEngine:
         member = self._groups.members[vehicle_id]
         self._groups.load(vehicle_id, saved)
         first, second = saved["commands"]
-        member.faults = {}
+        member.faults = None
         self.command(vehicle_id, first, second)
-        for unit, channel, fault_state in saved["faults"]:
-            fault = ActuatorFault(self._seed, vehicle_id, unit, FailureKind.OFF, 0.0)
-            fault.load_state(fault_state)
-            member.faults[unit, channel] = fault
+        if saved["faults"]:
+            member.faults = self._new_faults(member)
+            member.faults.load(saved["faults"])

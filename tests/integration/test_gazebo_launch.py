@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from gazebo_support import LEASES, gazebo_fleet, needs_bindings, needs_gazebo
+from scan_message import scan_message
 
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.port_owner import owner_of
@@ -73,8 +74,8 @@ class TestRun:
     def test_three_rovers_drive_and_nothing_is_left_over(self):
         with FleetRun(gazebo_fleet(3, autopilot="script:constant:0.5,0.5"), quiet(3.0)) as session:
             result = session.run()
-            partition = session.bridge.get_adapter("gazebo").server.launch.partition
-            folder = session.bridge.get_adapter("gazebo").server.launch.folder
+            partition = session.bridge.get_adapter("gazebo").process.server.launch.partition
+            folder = session.bridge.get_adapter("gazebo").process.server.launch.folder
             assert gazebo_processes(partition)
         assert result.lost_steps == 0
         for vehicle_id, vehicle in result.final.items():
@@ -118,9 +119,7 @@ class TestRun:
             for _ in range(2):  # the bridge may come and go
                 with FleetRun(fleet, quiet()) as session:
                     assert session.run().lost_steps == 0
-                    assert type(session.bridge.get_adapter("gazebo")).__name__ == (
-                        "SteeredGazeboAdapter"
-                    )
+                    assert session.bridge.get_adapter("gazebo").process is None
             assert server.exit_code is None, "a world of others is left alone"
         finally:
             server.stop()
@@ -129,10 +128,10 @@ class TestRun:
         with FleetRun(gazebo_fleet(1), quiet(600.0)) as session:
             session.bridge.step()
             adapter = session.bridge.get_adapter("gazebo")
-            for pid in gazebo_processes(adapter.server.launch.partition):
+            for pid in gazebo_processes(adapter.process.server.launch.partition):
                 if "guard.py" not in Path(f"/proc/{pid}/cmdline").read_text():
                     os.kill(pid, signal.SIGKILL)
-            wait_until(lambda: adapter.server.exit_code is not None, "its end")
+            wait_until(lambda: adapter.process.server.exit_code is not None, "its end")
             with pytest.raises(SimulatorError, match="ended by itself with code 137"):
                 adapter.step(10_000)
 
@@ -227,12 +226,6 @@ class TestControl:
         for caught in (watched, asked):
             assert f"no world 'nowhere' here. Known: {control.world}." in caught.value.hint
 
-    def test_a_server_can_be_told_to_end(self, world):
-        control, server, _ = world
-        control.stop_server()
-        wait_until(lambda: server.exit_code is not None, "its end")
-        assert server.exit_code == 0
-
 
 @needs_bindings
 class TestSteeredRun:
@@ -275,8 +268,8 @@ class TestSteeredRun:
         with FleetRun(fleet, quiet(4.0)) as session:
             session.bridge.step()
             session.bridge.after_step.add(note)
-            topics = session.bridge.get_adapter("gazebo")._steering.control().topics
-            scan = messages.scan_message(
+            topics = session.bridge.get_adapter("gazebo")._world_control.control().transport
+            scan = scan_message(
                 GzScan(range_min_m=0.1, range_max_m=10.0, angle_step_rad=0.1, ranges_m=(2.5, 3.0))
             )
             session.bridge.after_step.add(

@@ -16,7 +16,6 @@ from process_state import is_alive
 
 from pico_gz.errors import LaunchError, PortClashError, SimulatorConnectionError, SimulatorError
 from pico_gz.gazebo.server import GazeboLaunch, GazeboServer
-from pico_gz.gazebo.steered_adapter import LaunchedGazeboAdapter
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
@@ -127,7 +126,7 @@ def test_gazebos_own_trouble_ends_the_start(starts, monkeypatch, caplog, how, wo
 def adapter_with_deadline(fleet, deadline_s):
     with FleetRun(fleet, options()) as session:
         adapter = session.bridge.get_adapter("gazebo")
-        assert isinstance(adapter, LaunchedGazeboAdapter)
+        assert adapter.process is not None
     import msgspec
 
     adapter.config = msgspec.structs.replace(adapter.config, connect_timeout_s=deadline_s)
@@ -174,7 +173,7 @@ def test_a_gazebo_that_dies_on_the_way_is_named(starts):
     adapter = adapter_with_deadline(fleet_on_gazebo(1), 10.0)
     with adapter:
         os.kill(starts()[0]["pid"], signal.SIGKILL)
-        wait_until(lambda: adapter.server.exit_code is not None)
+        wait_until(lambda: adapter.process.server.exit_code is not None)
         with pytest.raises(SimulatorError, match="ended by itself with code 137"):
             adapter.step(10_000)
 

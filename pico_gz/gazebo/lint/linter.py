@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pico_gz.gazebo.lint import rules_controls, rules_plugin, rules_sensors, rules_world
-from pico_gz.gazebo.lint.document import (
-    MAX_BYTES,
-    Finding,
-    Rule,
-    SdfError,
-    Severity,
-    Trap,
-    open_scene,
-    parse_sdf,
-)
+from pico_gz.gazebo.lint.document import Finding, Rule, Severity, Trap, open_scene
+from pico_gz.gazebo.sdf import MAX_BYTES, SdfError, parse_sdf
 
 NOT_READABLE = Trap(
     name="not-readable",
@@ -74,7 +66,7 @@ def lint_text(
     environ: Mapping[str, str] | None = None,
     in_container: bool = False,
 ) -> list[Finding]:
-    """All findings about a text, by line; ``path`` tells where to look for included models."""
+    """All findings about a text, by line; ``path`` is where to look for included models."""
     try:
         scene = open_scene(text, path, environ=environ, in_container=in_container)
     except SdfError as error:

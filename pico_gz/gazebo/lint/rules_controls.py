@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Node, Rule, Scene, Severity, Trap
+from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Severity, Trap
 from pico_gz.gazebo.lint.rules_plugin import (
     ControlFacts,
     controls_of,
+    each_plugin,
     is_true,
     is_wheel,
     joint_named,
     model_of,
     own_plugins,
 )
+from pico_gz.gazebo.sdf import Node
 
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",
@@ -127,64 +129,59 @@ def check_reverse(scene: Scene) -> Iterator[Finding]:
             yield NO_REVERSE.at(control.node.line, message)
 
 
-def check_joints(scene: Scene) -> Iterator[Finding]:
+def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Joints that are not there."""
-    for plugin in own_plugins(scene):
-        model = model_of(plugin)
-        if model is None or not scene.is_complete(model) or model.tag != "model":
-            continue
-        for control in controls_of(plugin):
-            if joint_named(scene, plugin, control.joint) is None:
-                message = f"There is no joint {control.node.value('jointName')!r} in this model."
-                yield JOINT_NOT_FOUND.at(control.node.line, message)
+    model = model_of(plugin)
+    if model is None or not scene.is_complete(model) or model.tag != "model":
+        return
+    for control in controls_of(plugin):
+        if joint_named(scene, plugin, control.joint) is None:
+            message = f"There is no joint {control.node.value('jointName')!r} in this model."
+            yield JOINT_NOT_FOUND.at(control.node.line, message)
 
 
-def check_kinds(scene: Scene) -> Iterator[Finding]:
+def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Kinds of control that do not work without force, or without the joint's angle."""
-    for plugin in own_plugins(scene):
-        for control in controls_of(plugin):
-            if control.kind in ("POSITION", "EFFORT") and not control.use_force:
-                message = f"{control.kind} with useForce 0 for {control.joint!r}."
-                yield UNSUPPORTED.at(control.node.line, message)
-            elif control.kind == "POSITION" and not _angle_is_known(scene, plugin, control):
-                message = f"Nothing provides the angle of {control.joint!r}."
-                yield NO_JOINT_STATE.at(control.node.line, message)
+    for control in controls_of(plugin):
+        if control.kind in ("POSITION", "EFFORT") and not control.use_force:
+            message = f"{control.kind} with useForce 0 for {control.joint!r}."
+            yield UNSUPPORTED.at(control.node.line, message)
+        elif control.kind == "POSITION" and not _angle_is_known(scene, plugin, control):
+            message = f"Nothing provides the angle of {control.joint!r}."
+            yield NO_JOINT_STATE.at(control.node.line, message)
 
 
-def check_channels(scene: Scene) -> Iterator[Finding]:
+def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Channels that a packet does not have."""
-    for plugin in own_plugins(scene):
-        count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
-        for control in controls_of(plugin):
-            if control.channel is not None and control.channel >= count:
-                message = f"Channel {control.channel} of {count}."
-                yield TOO_FEW_CHANNELS.at(control.node.line, message)
+    count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
+    for control in controls_of(plugin):
+        if control.channel is not None and control.channel >= count:
+            message = f"Channel {control.channel} of {count}."
+            yield TOO_FEW_CHANNELS.at(control.node.line, message)
 
 
-def check_drivers(scene: Scene) -> Iterator[Finding]:
+def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Another system that drives the same joint."""
-    for plugin in own_plugins(scene):
-        model = model_of(plugin)
-        if model is None:
-            continue
-        ours = {control.joint for control in controls_of(plugin) if control.kind != "COMMAND"}
-        for seen in scene.find("plugin", model):
-            system = _system(seen.node)
-            tags = _DRIVERS.get(system, ())
-            theirs = {node.text.strip() for node in seen.node.children if node.tag in tags}
-            if both := sorted(ours & theirs):
-                yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
+    model = model_of(plugin)
+    if model is None:
+        return
+    ours = {control.joint for control in controls_of(plugin) if control.kind != "COMMAND"}
+    for seen in scene.find("plugin", model):
+        system = _system(seen.node)
+        tags = _DRIVERS.get(system, ())
+        theirs = {node.text.strip() for node in seen.node.children if node.tag in tags}
+        if both := sorted(ours & theirs):
+            yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
 
 
-def check_settings(scene: Scene) -> Iterator[Finding]:
+def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Settings without an effect."""
-    for plugin in own_plugins(scene):
-        told: set[str] = set()
-        for control in controls_of(plugin):
-            for node in control.node.children:
-                if node.tag in _UNUSED and node.tag not in told:
-                    told.add(node.tag)
-                    yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
+    reported: set[str] = set()
+    for control in controls_of(plugin):
+        for node in control.node.children:
+            if node.tag in _UNUSED and node.tag not in reported:
+                reported.add(node.tag)
+                yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
 
 
 def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
@@ -212,12 +209,8 @@ def _system(plugin: Node) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    *each_plugin(check_joints, check_kinds, check_channels, check_drivers, check_settings),
     check_neutral,
     check_moves,
     check_reverse,
-    check_joints,
-    check_kinds,
-    check_channels,
-    check_drivers,
-    check_settings,
 )

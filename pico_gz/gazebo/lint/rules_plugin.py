@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from pico_gz.errors import did_you_mean
 from pico_gz.gazebo.lint.document import (
     Finding,
-    Node,
+    NodeRule,
     Rule,
     Scene,
     Seen,
     Severity,
     Trap,
     angle_between,
+    for_each,
     looks_like_degrees,
     pose_angles,
 )
+from pico_gz.gazebo.sdf import Node
 
 DEFAULT_PORT = "9002"
 DEFAULT_IMU = "imu_sensor"
@@ -41,6 +43,11 @@ def ardupilot_plugins(scene: Scene) -> Iterator[Seen]:
 def own_plugins(scene: Scene) -> Iterator[Node]:
     """The ArduPilot plugins that stand in the file itself."""
     return filter(is_ardupilot, scene.own("plugin"))
+
+
+def each_plugin(*rules: NodeRule) -> list[Rule]:
+    """Rules about each ArduPilot plugin of a file."""
+    return for_each(own_plugins, rules)
 
 
 def model_of(plugin: Node) -> Node | None:
@@ -237,51 +244,46 @@ _ONE_DEGREE = 0.0175
 _DEFAULT_NED = (3.141592653589793, 0.0, 0.0)
 
 
-def check_name(scene: Scene) -> Iterator[Finding]:
+def check_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """The library and the class."""
-    for plugin in own_plugins(scene):
-        file_name = plugin.attributes.get("filename", "")
-        if file_name not in FILE_NAMES:
-            yield PLUGIN_NAME.at(plugin.line, f"filename is {file_name!r}.")
-        elif plugin.name not in CLASS_NAMES:
-            yield PLUGIN_NAME.at(plugin.line, f"name is {plugin.name!r}.")
+    file_name = plugin.attributes.get("filename", "")
+    if file_name not in FILE_NAMES:
+        yield PLUGIN_NAME.at(plugin.line, f"filename is {file_name!r}.")
+    elif plugin.name not in CLASS_NAMES:
+        yield PLUGIN_NAME.at(plugin.line, f"name is {plugin.name!r}.")
 
 
-def check_controls_exist(scene: Scene) -> Iterator[Finding]:
+def check_controls_exist(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """A plugin that drives nothing."""
-    for plugin in own_plugins(scene):
-        if plugin.child("control") is None:
-            yield NO_CONTROL.at(plugin.line, "The plugin has no <control>.")
+    if plugin.child("control") is None:
+        yield NO_CONTROL.at(plugin.line, "The plugin has no <control>.")
 
 
-def check_ned(scene: Scene) -> Iterator[Finding]:
+def check_ned(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """North left to the default, or written as the default."""
-    for plugin in own_plugins(scene):
-        node = plugin.child("gazeboXYZToNED")
-        if node is None:
-            yield NED_DEFAULT.at(plugin.line, "gazeboXYZToNED is left to its default.")
-            continue
-        angles = None if looks_like_degrees(node) else pose_angles(node)
-        if angles and angle_between(angles, _DEFAULT_NED) < _ONE_DEGREE:
-            yield NED_DEFAULT.at(node.line, "gazeboXYZToNED makes x north and y west.")
+    node = plugin.child("gazeboXYZToNED")
+    if node is None:
+        yield NED_DEFAULT.at(plugin.line, "gazeboXYZToNED is left to its default.")
+        return
+    angles = None if looks_like_degrees(node) else pose_angles(node)
+    if angles and angle_between(angles, _DEFAULT_NED) < _ONE_DEGREE:
+        yield NED_DEFAULT.at(node.line, "gazeboXYZToNED makes x north and y west.")
 
 
-def check_angle_units(scene: Scene) -> Iterator[Finding]:
+def check_angle_units(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Degrees written where radians are read."""
-    for plugin in own_plugins(scene):
-        for tag in TRANSFORMS:
-            node = plugin.child(tag)
-            if node is not None and looks_like_degrees(node):
-                yield ANGLE_UNIT.at(node.line, f"{tag} is {node.text.strip()!r} in radians.")
+    for tag in TRANSFORMS:
+        node = plugin.child(tag)
+        if node is not None and looks_like_degrees(node):
+            yield ANGLE_UNIT.at(node.line, f"{tag} is {node.text.strip()!r} in radians.")
 
 
-def check_port_numbers(scene: Scene) -> Iterator[Finding]:
+def check_port_numbers(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """A port that is none."""
-    for plugin in own_plugins(scene):
-        node = plugin.child("fdm_port_in")
-        text = node.text.strip() if node else DEFAULT_PORT
-        if node and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
-            yield BAD_PORT.at(node.line, f"fdm_port_in is {text!r}.")
+    node = plugin.child("fdm_port_in")
+    text = node.text.strip() if node else DEFAULT_PORT
+    if node and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
+        yield BAD_PORT.at(node.line, f"fdm_port_in is {text!r}.")
 
 
 def check_ports(scene: Scene) -> Iterator[Finding]:
@@ -295,38 +297,35 @@ def check_ports(scene: Scene) -> Iterator[Finding]:
             yield DUPLICATE_PORT.at(seen.line, message)
 
 
-def check_address(scene: Scene) -> Iterator[Finding]:
+def check_address(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """What the plugin binds."""
-    for plugin in own_plugins(scene):
-        node = plugin.child("fdm_addr")
-        text = node.text.strip() if node else "127.0.0.1"
-        line = node.line if node else plugin.line
-        try:
-            address = ipaddress.IPv4Address(text)
-        except ValueError:
-            yield BAD_ADDRESS.at(line, f"fdm_addr is {text!r}, no numeric IPv4 address.")
-            continue
-        if scene.in_container and address.is_loopback:
-            yield LOOPBACK_IN_CONTAINER.at(line, f"fdm_addr is {text}.")
+    node = plugin.child("fdm_addr")
+    text = node.text.strip() if node else "127.0.0.1"
+    line = node.line if node else plugin.line
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        yield BAD_ADDRESS.at(line, f"fdm_addr is {text!r}, no numeric IPv4 address.")
+        return
+    if scene.in_container and address.is_loopback:
+        yield LOOPBACK_IN_CONTAINER.at(line, f"fdm_addr is {text}.")
 
 
-def check_elements(scene: Scene) -> Iterator[Finding]:
+def check_elements(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Elements that do nothing."""
-    for plugin in own_plugins(scene):
-        for node in plugin.children:
-            if node.tag in IGNORED_ELEMENTS:
-                yield IGNORED.at(node.line, f"<{node.tag}> is ignored.")
-            elif node.tag not in KNOWN_ELEMENTS:
-                hint = did_you_mean(node.tag, KNOWN_ELEMENTS)
-                near = f" {hint}" if hint.startswith("Did") else ""
-                yield UNKNOWN.at(node.line, f"<{node.tag}> is unknown to the plugin.{near}")
+    for node in plugin.children:
+        if node.tag in IGNORED_ELEMENTS:
+            yield IGNORED.at(node.line, f"<{node.tag}> is ignored.")
+        elif node.tag not in KNOWN_ELEMENTS:
+            hint = did_you_mean(node.tag, KNOWN_ELEMENTS)
+            near = f" {hint}" if hint.startswith("Did") else ""
+            yield UNKNOWN.at(node.line, f"<{node.tag}> is unknown to the plugin.{near}")
 
 
-def check_lock_step(scene: Scene) -> Iterator[Finding]:
+def check_lock_step(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """Lockstep left to the default."""
-    for plugin in own_plugins(scene):
-        if plugin.child("lock_step") is None:
-            yield NO_LOCK_STEP.at(plugin.line, "lock_step is left to its default, 0.")
+    if plugin.child("lock_step") is None:
+        yield NO_LOCK_STEP.at(plugin.line, "lock_step is left to its default, 0.")
 
 
 def check_includes(scene: Scene) -> Iterator[Finding]:
@@ -347,14 +346,16 @@ def _has_ardupilot(scene: Scene, model: Node) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
-    check_name,
-    check_controls_exist,
-    check_ned,
-    check_angle_units,
-    check_port_numbers,
+    *each_plugin(
+        check_name,
+        check_controls_exist,
+        check_ned,
+        check_angle_units,
+        check_port_numbers,
+        check_address,
+        check_elements,
+        check_lock_step,
+    ),
     check_ports,
-    check_address,
-    check_elements,
-    check_lock_step,
     check_includes,
 )

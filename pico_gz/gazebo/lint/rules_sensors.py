@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pico_gz.gazebo.lint.document import (
     ROLLED,
     Finding,
-    Node,
     Rule,
     Scene,
     Severity,
     Trap,
     angle_between,
+    each_world,
     looks_like_degrees,
     pose_angles,
 )
@@ -20,11 +20,13 @@ from pico_gz.gazebo.lint.rules_plugin import (
     DEFAULT_IMU,
     ardupilot_plugins,
     controls_of,
+    each_plugin,
     imu_of,
     joint_named,
     model_of,
     own_plugins,
 )
+from pico_gz.gazebo.sdf import Node
 
 NO_IMU_NAME = Trap(
     name="no-imu-name",
@@ -70,61 +72,55 @@ MESH_WHEEL = Trap(
 _ONE_DEGREE = 0.0175
 
 
-def check_imu_name(scene: Scene) -> Iterator[Finding]:
+def check_imu_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """The name is missing, or names nothing."""
-    for plugin in own_plugins(scene):
-        named = plugin.child("imuName") is not None
-        model = model_of(plugin)
-        known = model is not None and model.tag == "model" and scene.is_complete(model)
-        sensor = imu_of(scene, plugin)
-        if sensor is None and known:
-            wanted = plugin.value("imuName") or DEFAULT_IMU
-            yield IMU_NOT_FOUND.at(plugin.line, f"This model has no imu sensor {wanted!r}.")
-        elif not named:
-            yield NO_IMU_NAME.at(plugin.line, "imuName is missing.")
+    named = plugin.child("imuName") is not None
+    model = model_of(plugin)
+    known = model is not None and model.tag == "model" and scene.is_complete(model)
+    sensor = imu_of(scene, plugin)
+    if sensor is None and known:
+        wanted = plugin.value("imuName") or DEFAULT_IMU
+        yield IMU_NOT_FOUND.at(plugin.line, f"This model has no imu sensor {wanted!r}.")
+    elif not named:
+        yield NO_IMU_NAME.at(plugin.line, "imuName is missing.")
 
 
-def check_imu_pose(scene: Scene) -> Iterator[Finding]:
+def check_imu_pose(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """The sensor must be turned against its link as the airplane frame is against the model."""
-    for plugin in own_plugins(scene):
-        seen = imu_of(scene, plugin)
-        if seen is None:
-            continue
-        pose = seen.node.child("pose")
-        if pose is not None and pose.attributes.get("relative_to"):
-            continue
-        given = pose_angles(pose) or (0.0, 0.0, 0.0)
-        frame = plugin.child("modelXYZToAirplaneXForwardZDown")
-        wanted = None if looks_like_degrees(frame) else pose_angles(frame)
-        if angle_between(given, wanted or ROLLED) > _ONE_DEGREE:
-            line = pose.line if pose is not None and seen.line == seen.node.line else seen.line
-            yield IMU_NOT_ROLLED.at(
-                line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees."
-            )
+    seen = imu_of(scene, plugin)
+    if seen is None:
+        return
+    pose = seen.node.child("pose")
+    if pose is not None and pose.attributes.get("relative_to"):
+        return
+    given = pose_angles(pose) or (0.0, 0.0, 0.0)
+    frame = plugin.child("modelXYZToAirplaneXForwardZDown")
+    wanted = None if looks_like_degrees(frame) else pose_angles(frame)
+    if angle_between(given, wanted or ROLLED) > _ONE_DEGREE:
+        line = pose.line if pose is not None and seen.line == seen.node.line else seen.line
+        yield IMU_NOT_ROLLED.at(line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees.")
 
 
-def check_imu_topic(scene: Scene) -> Iterator[Finding]:
+def check_imu_topic(scene: Scene, plugin: Node) -> Iterator[Finding]:
     """The sensor has a topic of its own."""
-    for plugin in own_plugins(scene):
-        seen = imu_of(scene, plugin)
-        topic = seen.node.child("topic") if seen else None
-        if seen is not None and topic is not None and topic.text.strip():
-            message = f"The IMU {seen.node.name!r} publishes on {topic.text.strip()!r}."
-            yield IMU_TOPIC.at(seen.line, message)
+    seen = imu_of(scene, plugin)
+    topic = seen.node.child("topic") if seen else None
+    if seen is not None and topic is not None and topic.text.strip():
+        message = f"The IMU {seen.node.name!r} publishes on {topic.text.strip()!r}."
+        yield IMU_TOPIC.at(seen.line, message)
 
 
-def check_imu_rate(scene: Scene) -> Iterator[Finding]:
+def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
     """The sensor is slower than physics; 0 is every step."""
-    for world in scene.worlds():
-        physics = world.child("physics")
-        step_s = physics.number("max_step_size", 0.001) if physics else 0.001
-        plugins = {seen.node: seen.line for seen in ardupilot_plugins(scene)}
-        for plugin, line in plugins.items():
-            seen = imu_of(scene, plugin)
-            rate_hz = seen.node.number("update_rate", 0.0) if seen else 0.0
-            if seen and 0.0 < rate_hz < 0.999 / step_s:
-                message = f"The IMU runs at {rate_hz:g} Hz, physics at {1.0 / step_s:g} Hz."
-                yield IMU_TOO_SLOW.at(_line(seen.node, plugin, line), message)
+    physics = world.child("physics")
+    step_s = physics.number("max_step_size", 0.001) if physics else 0.001
+    plugins = {seen.node: seen.line for seen in ardupilot_plugins(scene)}
+    for plugin, line in plugins.items():
+        seen = imu_of(scene, plugin)
+        rate_hz = seen.node.number("update_rate", 0.0) if seen else 0.0
+        if seen and 0.0 < rate_hz < 0.999 / step_s:
+            message = f"The IMU runs at {rate_hz:g} Hz, physics at {1.0 / step_s:g} Hz."
+            yield IMU_TOO_SLOW.at(_line(seen.node, plugin, line), message)
 
 
 def check_wheels(scene: Scene) -> Iterator[Finding]:
@@ -162,9 +158,7 @@ def _line(sensor: Node, plugin: Node, plugin_line: int) -> int:
 
 
 RULES: tuple[Rule, ...] = (
-    check_imu_name,
-    check_imu_pose,
-    check_imu_topic,
-    check_imu_rate,
+    *each_plugin(check_imu_name, check_imu_pose, check_imu_topic),
+    *each_world(check_imu_rate),
     check_wheels,
 )

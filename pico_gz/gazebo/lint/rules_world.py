@@ -1,7 +1,7 @@
 """Rules about worlds: systems, coordinates, unknown elements.
 
 Files of this kit are held against the table of what it writes. About other people's files, and
-those of this kit that people edited, only ``sdformat14`` itself can tell, where it is installed.
+those of this kit that people edited, only ``sdformat14`` itself can judge, where it is installed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Node, Rule, Scene, Seen, Severity, Trap
+from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Seen, Severity, Trap, each_world
 from pico_gz.gazebo.lint.rules_plugin import is_ardupilot
 from pico_gz.gazebo.lint.sdformat import Complaint, complaints
+from pico_gz.gazebo.sdf import Node
 from pico_gz.gazebo.worlds.render import Origin, origin_of
 from pico_gz.gazebo.worlds.sdf_check import check_sdf
 
@@ -95,30 +96,28 @@ _MAYBE_RENDERED = {"lidar", "ray", "custom", ""}
 _OLD = ("ignition-gazebo", "ignition::gazebo", "libignition", "ign-gazebo")
 
 
-def check_systems(scene: Scene) -> Iterator[Finding]:
+def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
     """Every sensor needs its system."""
-    for world in scene.worlds():
-        systems = _systems(scene, world)
-        told: set[str] = set()
-        sensors = [(seen, seen.node.attributes.get("type", "")) for seen in _sensors(scene, world)]
-        for seen, kind in sensors:
-            system = _SYSTEM_OF.get(kind) or ("Sensors" if kind in _RENDERED else "")
-            if not system or system in systems or system in told:
-                continue
-            told.add(system)
-            flies = system == "Imu" and _has_ardupilot(scene, world)
-            trap = NO_IMU_SYSTEM if flies else MISSING_SYSTEM
-            yield trap.at(seen.line, f"The {kind} sensor needs the system {system}.")
-        if "Imu" not in systems | told and _has_ardupilot(scene, world):
-            yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
+    systems = _systems(scene, world)
+    reported: set[str] = set()
+    sensors = [(seen, seen.node.attributes.get("type", "")) for seen in _sensors(scene, world)]
+    for seen, kind in sensors:
+        system = _SYSTEM_OF.get(kind) or ("Sensors" if kind in _RENDERED else "")
+        if not system or system in systems or system in reported:
+            continue
+        reported.add(system)
+        flies = system == "Imu" and _has_ardupilot(scene, world)
+        trap = NO_IMU_SYSTEM if flies else MISSING_SYSTEM
+        yield trap.at(seen.line, f"The {kind} sensor needs the system {system}.")
+    if "Imu" not in systems | reported and _has_ardupilot(scene, world):
+        yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
 
 
-def check_physics(scene: Scene) -> Iterator[Finding]:
+def check_physics(scene: Scene, world: Node) -> Iterator[Finding]:
     """Something to drive, and nothing that moves it."""
-    for world in scene.worlds():
-        listed = world.child("plugin") is not None
-        if listed and "Physics" not in _systems(scene, world) and _has_ardupilot(scene, world):
-            yield NO_PHYSICS_SYSTEM.at(world.line, "This world has no Physics system.")
+    listed = world.child("plugin") is not None
+    if listed and "Physics" not in _systems(scene, world) and _has_ardupilot(scene, world):
+        yield NO_PHYSICS_SYSTEM.at(world.line, "This world has no Physics system.")
 
 
 def check_includes_found(scene: Scene) -> Iterator[Finding]:
@@ -133,28 +132,26 @@ def check_includes_found(scene: Scene) -> Iterator[Finding]:
             yield INCLUDE_NOT_FOUND.at(node.line, f"{uri!r} was not found.")
 
 
-def check_rendering(scene: Scene) -> Iterator[Finding]:
+def check_rendering(scene: Scene, world: Node) -> Iterator[Finding]:
     """The Sensors system where nothing is rendered."""
-    for world in scene.worlds():
-        kinds = {seen.node.attributes.get("type", "") for seen in _sensors(scene, world)}
-        if kinds & (_RENDERED | _MAYBE_RENDERED) or not scene.is_complete(world):
-            continue
-        for plugin in world.all("plugin"):
-            if _short(plugin) == "Sensors":
-                message = "The Sensors system without a camera or gpu_lidar."
-                yield SENSORS_WITHOUT_NEED.at(plugin.line, message)
+    kinds = {seen.node.attributes.get("type", "") for seen in _sensors(scene, world)}
+    if kinds & (_RENDERED | _MAYBE_RENDERED) or not scene.is_complete(world):
+        return
+    for plugin in world.all("plugin"):
+        if _short(plugin) == "Sensors":
+            message = "The Sensors system without a camera or gpu_lidar."
+            yield SENSORS_WITHOUT_NEED.at(plugin.line, message)
 
 
-def check_coordinates(scene: Scene) -> Iterator[Finding]:
+def check_coordinates(scene: Scene, world: Node) -> Iterator[Finding]:
     """NavSat without a place on Earth."""
-    for world in scene.worlds():
-        if world.child("spherical_coordinates") is not None:
-            continue
-        for seen in _sensors(scene, world):
-            if seen.node.attributes.get("type") in ("navsat", "gps"):
-                message = "NavSat in a world without <spherical_coordinates>."
-                yield NO_SPHERICAL.at(seen.line, message)
-                break
+    if world.child("spherical_coordinates") is not None:
+        return
+    for seen in _sensors(scene, world):
+        if seen.node.attributes.get("type") in ("navsat", "gps"):
+            message = "NavSat in a world without <spherical_coordinates>."
+            yield NO_SPHERICAL.at(seen.line, message)
+            break
 
 
 def check_old_names(scene: Scene) -> Iterator[Finding]:
@@ -190,11 +187,8 @@ def _short(plugin: Node) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    check_systems,
-    check_physics,
+    *each_world(check_systems, check_physics, check_rendering, check_coordinates),
     check_includes_found,
-    check_rendering,
-    check_coordinates,
     check_old_names,
 )
 
@@ -236,15 +230,15 @@ def check_own(text: str) -> Iterator[Finding]:
 
 
 def check_strictly(text: str, root: Node) -> Iterator[Finding]:
-    """Ask sdformat14, if it is here; each kind of mistake is told once, and once per line."""
-    told: set[str | int] = set()
+    """Ask sdformat14, if it is here; each kind of mistake is reported once, and once per line."""
+    reported: set[str | int] = set()
     for complaint in complaints(text):
         trap, message = _kind(complaint)
         if any(name in message for name in _READ_ALL_THE_SAME):
             continue
         line = complaint.line or _line_of(root, message)
-        if told.isdisjoint((message, line) if complaint.refused else (message,)):
-            told |= {message, line}
+        if reported.isdisjoint((message, line) if complaint.refused else (message,)):
+            reported |= {message, line}
             yield trap.at(line, message)
 
 
@@ -258,7 +252,7 @@ def _kind(complaint: Complaint) -> tuple[Trap, str]:
 
 
 def _line_of(root: Node, message: str) -> int:
-    """The first element that the message names; sdformat mostly tells names, not lines."""
+    """The first element that the message names; sdformat mostly gives names, not lines."""
     named = [(kind.lower(), name.rpartition("::")[2]) for kind, name in _NAMED.findall(message)]
     for kind, name in named:
         for node in root.walk():

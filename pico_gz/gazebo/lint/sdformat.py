@@ -12,7 +12,7 @@ from typing import Any
 
 from pico_gz.gazebo.install import SDF_MODULE, find_bindings
 from pico_gz.gazebo.lint import strict_reader
-from pico_gz.gazebo.lint.document import COMMENT, blank_out
+from pico_gz.gazebo.sdf import COMMENT, blank_out
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _CERTAIN_CODES = frozenset({2, 3, 4, 5, 7, 8, 19, 34, 39, 40})
 _UNREADABLE = 30
 _ECHO_CODES = frozenset({25, 28, _UNREADABLE})
 _ECHO = "Failed to load a world"
-_Told = dict[str, Any]  # code, line and message
+_Report = dict[str, Any]  # code, line and message
 _READING = "Error reading element"
 
 
@@ -37,7 +37,7 @@ class Complaint:
     """Something that sdformat says.
 
     Attributes:
-        line: in the file; 0 when it does not tell.
+        line: in the file; 0 when it gives none.
         message: one sentence.
         refused: Gazebo does not load the file because of it.
     """
@@ -59,21 +59,21 @@ def complaints(text: str) -> list[Complaint]:
     answer = _ask(alone)
     refused = answer.get("refused", [])
     if alone != plain:
-        refused = [told for told in refused if _is_certain(told)]
-    causes = [told for told in refused if not _is_echo(told)] or refused[:1]
-    found = [_complaint(told, refused=True) for told in _innermost(causes)]
-    return found + [_complaint(told, refused=False) for told in answer.get("mentioned", ())]
+        refused = [report for report in refused if _is_certain(report)]
+    causes = [report for report in refused if not _is_echo(report)] or refused[:1]
+    found = [_complaint(report, refused=True) for report in _innermost(causes)]
+    return found + [_complaint(report, refused=False) for report in answer.get("mentioned", ())]
 
 
-def _is_certain(told: _Told) -> bool:
-    return told["code"] in _CERTAIN_CODES or told["message"].startswith(_READING)
+def _is_certain(report: _Report) -> bool:
+    return report["code"] in _CERTAIN_CODES or report["message"].startswith(_READING)
 
 
-def _is_echo(told: _Told) -> bool:
-    return told["code"] in _ECHO_CODES or told["message"].startswith(_ECHO)
+def _is_echo(report: _Report) -> bool:
+    return report["code"] in _ECHO_CODES or report["message"].startswith(_ECHO)
 
 
-def _innermost(causes: list[_Told]) -> Iterator[_Told]:
+def _innermost(causes: list[_Report]) -> Iterator[_Report]:
     """Of an element that cannot be read all those around it cannot be read either."""
     before = ""
     for cause in causes:
@@ -82,15 +82,15 @@ def _innermost(causes: list[_Told]) -> Iterator[_Told]:
         before = cause["message"]
 
 
-def _complaint(told: _Told, *, refused: bool) -> Complaint:
+def _complaint(report: _Report, *, refused: bool) -> Complaint:
     """One sentence; one of sdformat's messages repeats the whole file."""
-    whole = told["message"].strip()
-    end = ":" if told["code"] == _UNREADABLE else "\n"
+    whole = report["message"].strip()
+    end = ":" if report["code"] == _UNREADABLE else "\n"
     sentence = whole.partition(end)[0].rstrip(". ")
-    return Complaint(int(told["line"] or 0), f"{sentence}.", refused)
+    return Complaint(int(report["line"] or 0), f"{sentence}.", refused)
 
 
-def _ask(text: str) -> dict[str, list[_Told]]:
+def _ask(text: str) -> dict[str, list[_Report]]:
     python = find_bindings(SDF_MODULE)
     if not python:
         return {}
@@ -110,5 +110,5 @@ def _ask(text: str) -> dict[str, list[_Told]]:
         why = done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
         log.warning("sdformat was not asked: %s", why)
         return {}
-    answer: dict[str, list[_Told]] = json.loads(done.stdout)
+    answer: dict[str, list[_Report]] = json.loads(done.stdout)
     return answer

@@ -78,7 +78,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False)
         How it was before.
 
     Raises:
-        ConfigError: a file was edited by hand, or is somebody else's, and ``force`` is off.
+        ConfigError: a file was edited by hand, or was not generated, and ``force`` is off.
     """
     state = compare_folder(folder, files)
     if state.edited and not force:

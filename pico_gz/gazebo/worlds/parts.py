@@ -224,7 +224,7 @@ class Joint:
     Attributes:
         name: and ``parent``, ``child``: of the links.
         axis: in the child's frame.
-        limit_rad: how far it turns either way; None: for ever.
+        limit_rad: how far it turns either way; None: without end.
         effort_nm: the most its motor can do; None: no limit.
         velocity_radps: the fastest it turns; None: no limit.
         damping: torque per rad/s.
@@ -297,7 +297,7 @@ AXLE = (0.0, 0.0, 1.0)
 DEFAULT_GRIP = 0.9
 # Commands never ask for more than the top speed; the limit only stops a runaway.
 _SPEED_MARGIN = 2.0
-# A wide tyre that turns rolls somewhere between its edges, nobody knows where; a narrow
+# A wide tyre that turns rolls at an unknown place between its edges; a narrow
 # contact makes the track what is written.
 CONTACT_SHARE = 0.1
 _ACROSS = Placement(roll_rad=ACROSS_RAD)

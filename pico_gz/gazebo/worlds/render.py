@@ -109,7 +109,7 @@ class WorldSpec:
         real_time_factor: 0: as fast as it goes.
         origin: of the spherical coordinates.
         magnetic_enu_tesla: the earth's field, x east, y north, z up.
-        ground: what everybody stands on.
+        ground: what all models stand on.
         obstacles: what stands in the way.
         rovers: in id order.
         files: what else must lie beside the world file: name -> text (a terrain mesh).
@@ -160,6 +160,7 @@ _PRECISE_DIGITS = 12
 # Smaller than this is rounding, not meaning.
 _NOTHING = 1.0e-12
 _NO_XML = (".md.j2", ".toml.j2")
+_PARTS = "parts.sdf.j2"
 # Rovers of one kind share nearly all their parts.
 _FRAGMENTS_KEPT = 4096
 
@@ -187,18 +188,17 @@ def render_world(world: WorldSpec) -> tuple[str, dict[str, str]]:
 
 def render_model(model: RoverModel | StaticModel) -> str:
     """The ``<model>`` element of a rover or of something that stands still."""
-    template = "rover.sdf.j2" if isinstance(model, RoverModel) else "static.sdf.j2"
-    return _render(template, model=model).rstrip()
+    return _call("rover" if isinstance(model, RoverModel) else "static", model).rstrip()
 
 
 def render_model_file(text: str) -> str:
     """A ``model.sdf`` of one ``<model>`` element."""
-    return _render("model.sdf.j2", text=text)
+    return _call("model_file", text)
 
 
 def render_model_config(name: str, description: str) -> str:
     """The ``model.config`` beside it."""
-    return _render("model.config.j2", name=name, description=description)
+    return _call("model_config", name, description)
 
 
 def render_text(template: str, **values: Any) -> str:
@@ -213,10 +213,18 @@ def _render(template: str, **values: Any) -> str:
         raise WorldTemplateError(f"Template {template}: {error}.") from error
 
 
+def _call(macro: str, *values: Any) -> str:
+    """What a macro of ``parts.sdf.j2`` makes of some values."""
+    try:
+        return str(getattr(_environment().get_template(_PARTS).module, macro)(*values))
+    except TemplateError as error:
+        raise WorldTemplateError(f"Template {_PARTS}, {macro}: {error}.") from error
+
+
 @lru_cache(maxsize=_FRAGMENTS_KEPT)
-def _fragment(part: Any, template: str, indent: int) -> Markup:
+def _fragment(part: Any, macro: str, indent: int) -> Markup:
     """A part of a model, rendered once for all that look alike."""
-    return _indented(_render(template, part=part).rstrip(), indent)
+    return _indented(_call(macro, part).rstrip(), indent)
 
 
 def _indented(text: str, spaces: int) -> Markup:

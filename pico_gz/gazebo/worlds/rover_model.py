@@ -131,7 +131,7 @@ class RoverModel:
         at: where it starts, in the world.
         chassis: its mechanics.
         sensors: what it carries.
-        plugin: None: it is only shown, nobody drives it.
+        plugin: None: it is only shown, not driven.
         description: one sentence for people.
     """
 
@@ -172,6 +172,6 @@ def build_rover_model(
 
 
 def _without_collisions(chassis: Chassis) -> Chassis:
-    """What is only shown stands in nobody's way."""
+    """What is only shown collides with nothing."""
     links = tuple(replace(link, collisions=()) for link in chassis.links)
     return replace(chassis, links=links)

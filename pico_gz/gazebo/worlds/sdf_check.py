@@ -2,17 +2,18 @@
 
 One line per element: its attributes (``@``), then its children; ``*`` marks those that may come
 more than once. ``parent/child`` is for an element that differs by its parent. Elements without a
-line hold text only. What is inside a ``<plugin>`` is the plugin's own affair.
+line hold text only. What is inside a ``<plugin>`` is up to the plugin.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from xml.parsers import expat
 
 from pico_gz.errors import WorldTemplateError
+from pico_gz.gazebo.sdf import Node, SdfError, parse_sdf
 
 _TABLE = """
 sdf @version: world model
@@ -109,7 +110,7 @@ def _parsed(line: str) -> tuple[str, Element]:
     )
 
 
-_MOST_TOLD = 5
+_MAX_REPORTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,109 +132,54 @@ def require_sdf(text: str, name: str) -> None:
     """
     problems = check_sdf(text)
     if problems:
-        told = "; ".join(map(str, problems[:_MOST_TOLD]))
-        raise WorldTemplateError(f"{name} would not be valid SDF: {told}.")
+        listed = "; ".join(map(str, problems[:_MAX_REPORTED]))
+        raise WorldTemplateError(f"{name} would not be valid SDF: {listed}.")
 
 
 def check_sdf(text: str) -> list[SdfProblem]:
     """Everything that is wrong with a text, in the order of its lines."""
-    return _Checker().check(text)
+    try:
+        root = parse_sdf(text, limit=len(text))
+    except SdfError as error:
+        return [SdfProblem(error.line, error.message)]
+    found = []
+    if root.tag != "sdf":
+        found.append(SdfProblem(root.line, f"the outermost element is <sdf>, not <{root.tag}>"))
+    found += _check_element(root, _rule(root))
+    return sorted(found, key=lambda problem: problem.line)
 
 
-class _Open:
-    """An element whose end has not been seen yet."""
-
-    __slots__ = ("children", "names", "rule", "tag", "text")
-
-    def __init__(self, tag: str, rule: Element) -> None:
-        self.tag = tag
-        self.rule = rule
-        self.children: set[str] = set()
-        self.names: set[str] = set()
-        self.text = ""
+def _rule(node: Node) -> Element:
+    table = elements()
+    special = table.get(f"{node.parent.tag}/{node.tag}") if node.parent else None
+    return special or table.get(node.tag, TEXT_ONLY)
 
 
-class _Checker:
-    """Walks through the elements once."""
-
-    def __init__(self) -> None:
-        self.problems: list[SdfProblem] = []
-        self._table = elements()
-        self._special = {name.partition("/")[2] for name in self._table if "/" in name}
-        self._stack: list[_Open] = []
-        self._in_plugin = 0
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._data
-        self._parser.StartDoctypeDeclHandler = self._doctype
-
-    def check(self, text: str) -> list[SdfProblem]:
-        try:
-            self._parser.Parse(text, True)
-        except expat.ExpatError as error:
-            self.problems.append(SdfProblem(error.lineno, f"no XML: {error}"))
-        return self.problems
-
-    def _doctype(self, *_: object) -> None:
-        self._add("a document type has no place in SDF")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._in_plugin:
-            self._in_plugin += 1
-            return
-        parent = self._stack[-1] if self._stack else None
-        if tag == "plugin":
-            self._in_plugin = 1
-            if parent and tag not in parent.rule.children:
-                self._add(f"<plugin> does not belong into <{parent.tag}>")
-            return
-        if parent is None and tag != "sdf":
-            self._add(f"the outermost element is <sdf>, not <{tag}>")
-        rule = self._rule(tag, parent)
-        if attributes:
-            for name in attributes.keys() - rule.attributes:
-                self._add(f"<{tag}> has no attribute {name!r}")
-        if parent:
-            self._check_place(tag, attributes.get("name"), parent)
-        self._stack.append(_Open(tag, rule))
-
-    def _rule(self, tag: str, parent: _Open | None) -> Element:
-        if tag in self._special and parent:
-            special = self._table.get(f"{parent.tag}/{tag}")
-            if special is not None:
-                return special
-        return self._table.get(tag, TEXT_ONLY)
-
-    def _check_place(self, tag: str, name: str | None, parent: _Open) -> None:
-        if tag not in parent.rule.children:
-            self._add(f"<{tag}> does not belong into <{parent.tag}>")
-        elif tag in parent.children and tag not in parent.rule.repeated:
-            self._add(f"<{parent.tag}> has a second <{tag}>")
-        parent.children.add(tag)
-        if name is not None:
-            # Unique among all children, whatever they are: Gazebo's own checker insists.
-            if not name or name in parent.names:
-                self._add(f"<{parent.tag}> has two children named {name!r}, or an empty name")
-            parent.names.add(name)
-
-    def _data(self, text: str) -> None:
-        if not self._in_plugin and self._stack:
-            self._stack[-1].text += text
-
-    def _end(self, tag: str) -> None:
-        if self._in_plugin:
-            self._in_plugin -= 1
-            return
-        closed = self._stack.pop()
-        counts = NUMBER_COUNTS.get(tag)
-        if counts and not closed.children and not _holds_numbers(closed.text, counts):
-            amount = " or ".join(map(str, counts))
-            self._add(f"<{tag}> holds {amount} finite number(s), not {closed.text.strip()!r}")
-
-    def _add(self, message: str) -> None:
-        self.problems.append(SdfProblem(self._parser.CurrentLineNumber, message))
+def _check_element(node: Node, rule: Element) -> Iterator[SdfProblem]:
+    """An element, its place among its siblings left aside, and everything below it."""
+    for name in sorted(node.attributes.keys() - rule.attributes):
+        yield SdfProblem(node.line, f"<{node.tag}> has no attribute {name!r}")
+    counts = NUMBER_COUNTS.get(node.tag)
+    if counts and not node.children and not _holds_numbers(node.text, counts):
+        amount, text = " or ".join(map(str, counts)), node.text.strip()
+        yield SdfProblem(node.line, f"<{node.tag}> holds {amount} finite number(s), not {text!r}")
+    tags: set[str] = set()
+    names: set[str] = set()
+    for child in node.children:
+        if child.tag not in rule.children:
+            yield SdfProblem(child.line, f"<{child.tag}> does not belong into <{node.tag}>")
+        elif child.tag in tags and child.tag not in rule.repeated:
+            yield SdfProblem(child.line, f"<{node.tag}> has a second <{child.tag}>")
+        tags.add(child.tag)
+        if child.tag == "plugin":
+            continue
+        if "name" in child.attributes:
+            # Unique among all children, of any kind: Gazebo's own checker insists.
+            if not child.name or child.name in names:
+                what = f"two children named {child.name!r}, or an empty name"
+                yield SdfProblem(child.line, f"<{node.tag}> has {what}")
+            names.add(child.name)
+        yield from _check_element(child, _rule(child))
 
 
 def _holds_numbers(text: str, counts: tuple[int, ...]) -> bool:

@@ -30,7 +30,7 @@ from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain
 
 MESH_NAME = "terrain.obj"
 MAX_HEIGHTS = 250_000
-# Beyond its edges a heightmap goes on level; so does the mesh, at least for this far.
+# Beyond its edges a heightmap continues level; so does the mesh, at least for this far.
 _BEYOND_M = 200.0
 
 
@@ -93,7 +93,7 @@ def _triangles(rows: int, columns: int) -> NDArray[np.int64]:
 
 # How much of it one sees at least; planes are endless to drive on.
 _SEEN_M = 400.0
-# Boxes are not endless, only far larger than anybody drives.
+# Boxes are not endless, only far larger than any drive.
 _FAR_M = 1000.0
 # There is at least this much ground round everything that stands on it.
 _MARGIN_M = 100.0

@@ -9,7 +9,7 @@ from fake_worker import FakeNode, ThreadWorker
 from pico_gz.errors import SimulatorConnectionError, SimulatorError, SimulatorTimeoutError
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, fields, put_bytes, put_int, put_text
-from pico_gz.gazebo.worker_client import GzRequests, GzTopics
+from pico_gz.gazebo.worker_client import GzTransport
 from pico_gz.gazebo.world_control import GzControl
 
 STEP_US = 2000
@@ -51,6 +51,10 @@ class FakeWorld(FakeNode):
                 self.say(topic, data)
 
 
+def transport_to(world):
+    return GzTransport(start=lambda role: ThreadWorker(role, world))
+
+
 @pytest.fixture
 def world():
     return FakeWorld()
@@ -58,9 +62,7 @@ def world():
 
 @pytest.fixture
 def control(world):
-    requests = GzRequests(start=lambda: ThreadWorker("requests", world))
-    topics = GzTopics(start=lambda: ThreadWorker("topics", world))
-    with GzControl("yard", requests, topics) as control:
+    with GzControl("yard", transport_to(world)) as control:
         yield control
 
 
@@ -123,9 +125,9 @@ def test_nobody_answers(control, world):
 
 
 def test_what_goes_wrong_in_the_worker_is_told(control, world):
-    world.answers["/server_control"] = RuntimeError("no network")
+    world.answers["/world/yard/remove/blocking"] = RuntimeError("no network")
     with pytest.raises(SimulatorError, match="RuntimeError: no network"):
-        control.stop_server()
+        control.remove("rover")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ class Stuck:
 def test_a_stuck_worker_is_replaced(world, gone):
     stuck = Stuck(gone=gone)
     workers = [stuck, ThreadWorker("requests", world)]
-    requests = GzRequests(start=lambda: workers.pop(0))
+    requests = GzTransport(start=lambda role: workers.pop(0))
     with pytest.raises(SimulatorError):
         requests.request("/s", b"", messages.EMPTY, messages.BOOLEAN, 1)
     assert stuck.closed
@@ -190,13 +192,13 @@ def test_a_stuck_worker_is_replaced(world, gone):
 
 
 def test_a_topic_worker_that_ended_is_told():
-    topics = GzTopics(start=lambda: Stuck(gone=True))
+    topics = GzTransport(start=lambda role: Stuck(gone=True))
     with pytest.raises(SimulatorConnectionError):
         topics.subscribe("/a", "kind")
 
 
 def test_unsubscribing_forgets(world):
-    topics = GzTopics(start=lambda: ThreadWorker("topics", world))
+    topics = transport_to(world)
     topics.subscribe("/world/yard/clock", messages.CLOCK)
     topics.subscribe("/world/yard/clock", messages.CLOCK)
     assert topics.wait("/world/yard/clock", 0, 5.0)[0] >= 1
@@ -209,7 +211,7 @@ def test_unsubscribing_forgets(world):
 
 def test_requests_from_many_threads_do_not_mix(world):
     world.answers["/echo"] = lambda data: (True, data)
-    requests = GzRequests(start=lambda: ThreadWorker("requests", world))
+    requests = transport_to(world)
     wrong = []
 
     def ask(number):

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scan_message import scan_message
 
 from pico_gz.core.messages import BarometerData, CompassData, SensorData
 from pico_gz.gazebo import gz_messages as messages
@@ -113,7 +114,7 @@ def test_lidar_rays_near_a_bearing_are_its_rangefinder(sensors, topics):
         angle_min_rad=-math.pi, angle_step_rad=step, range_min_m=0.1, range_max_m=12.0,
         ranges_m=tuple(ranges),
     )  # fmt: skip
-    topics.said[lidar_topic("scout")] = (1, messages.scan_message(scan))
+    topics.said[lidar_topic("scout")] = (1, scan_message(scan))
     ahead, right = sensors.replace({1: record()})[1].rangefinders
     assert (ahead.distance_m, ahead.bearing_deg) == (2.0, 0.0)
     assert (right.distance_m, right.bearing_deg) == (1.0, 90.0)

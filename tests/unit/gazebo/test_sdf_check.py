@@ -32,7 +32,7 @@ def test_good():
         ("<static>true", "<plugin/><world/><static>true", 5, "<world> does not belong"),
         ("</link>", '<plugin name="p"/></link>', 5, "<plugin> does not belong into <link>"),
         ("sdf", "sfd", 1, "outermost element"),
-        ("</world>", "", 7, "no XML"),
+        ("</world>", "", 7, "no well-formed XML"),
         ("<sdf", "<!DOCTYPE sdf><sdf", 1, "document type"),
     ],
 )

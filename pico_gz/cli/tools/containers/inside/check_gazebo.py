@@ -18,7 +18,7 @@ import msgspec
 
 from pico_gz.errors import PicoGzError
 from pico_gz.gazebo.gz_messages import CLOCK, read_texts
-from pico_gz.gazebo.worker_client import GzRequests, GzTopics
+from pico_gz.gazebo.worker_client import GzTransport
 
 STATE_FILE = Path("/tmp/pico_gz_world.json")
 
@@ -94,24 +94,24 @@ def bound_udp_ports(tables: Iterable[str]) -> set[int]:
 
 
 def _hears_clock(world: str) -> bool:
-    topics = GzTopics()
+    transport = GzTransport()
     topic = f"/world/{world}/clock"
     try:
-        topics.subscribe(topic, CLOCK)
-        return topics.wait(topic, 0, _CLOCK_S)[0] > 0
+        transport.subscribe(topic, CLOCK)
+        return transport.wait(topic, 0, _CLOCK_S)[0] > 0
     finally:
-        topics.close()
+        transport.close()
 
 
 def _worlds() -> list[str]:
     """The worlds that the server knows; its own threads answer, also while a world stands."""
-    requests = GzRequests()
+    transport = GzTransport()
     try:
-        reply = requests.request(
+        reply = transport.request(
             "/gazebo/worlds", b"", "gz.msgs.Empty", "gz.msgs.StringMsg_V", _ANSWER_MS
         )
     finally:
-        requests.close()
+        transport.close()
     return read_texts(reply)
 
 

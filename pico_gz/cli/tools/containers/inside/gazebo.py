@@ -23,7 +23,7 @@ from pico_gz.errors import LaunchError, MissingProgramError
 from pico_gz.gazebo.gz_messages import CLOCK
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.gazebo.server import GazeboLaunch, GazeboServer
-from pico_gz.gazebo.worker_client import GzTopics
+from pico_gz.gazebo.worker_client import GzTransport
 from pico_gz.run.config import load_fleet
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
@@ -114,16 +114,16 @@ def _has_begun(server: GazeboServer, state: WorldState, stop: threading.Event) -
     """Wait for the world's clock: the world runs, not only a process."""
     deadline_s = time.monotonic() + _START_S + _START_PER_ROVER_S * len(state.plugin_ports)
     environment = {"GZ_PARTITION": server.launch.partition, "GZ_IP": "127.0.0.1"}
-    topics = GzTopics(environment)
+    transport = GzTransport(environment)
     topic = f"/world/{state.name}/clock"
     try:
-        topics.subscribe(topic, CLOCK)
+        transport.subscribe(topic, CLOCK)
         while time.monotonic() < deadline_s and not (server.problem() or stop.is_set()):
-            if topics.wait(topic, 0, _LOOK_PERIOD_S)[0]:
+            if transport.wait(topic, 0, _LOOK_PERIOD_S)[0]:
                 return True
         return False
     finally:
-        topics.close()
+        transport.close()
 
 
 def _watch(server: GazeboServer, stop: threading.Event) -> int:
