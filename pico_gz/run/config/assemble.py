@@ -61,11 +61,6 @@ def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
     return ("adapters", name, "sensor_port") if given else ("ports", "fdm_base")
 
 
-# LightweightConfig's names for what a fitted sensor part says otherwise.
-SENSOR_NOISE_KEYS = (
-    "gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads", "compass_noise_rad",
-)  # fmt: skip
-
 # A bad base makes hundreds of bad ports; a few tell enough.
 _MOST_PORTS_TOLD = 3
 
@@ -102,7 +97,7 @@ def assemble(
         gcs=file.mavlink.gcs,
         offset=overrides.port_offset,
     )
-    rover = build_rover(file.rover.preset, rover_changes, findings)
+    rover = build_rover(file.rover, rover_changes, findings)
     entries = find_entries(file, findings)
     vehicles = VehicleBuilder(
         file,
@@ -127,7 +122,6 @@ def assemble(
         links=tuple(parsed_links(file.mavlink.links)),
         rover=rover,
         noise=file.rover.noise,
-        sensor_noise=_sensor_noise(file),
         gazebo=file.gazebo,
         adapters=_adapters(file, findings),
         terrain=_terrain(file.terrain, base),
@@ -165,11 +159,6 @@ def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path |
         return None
     checks.check_file(base / written, ("mavlink", "signing_key_file"), written, findings)
     return base / written
-
-
-def _sensor_noise(file: FleetFile) -> dict[str, float]:
-    given = {key: getattr(file.rover, key) for key in SENSOR_NOISE_KEYS}
-    return {key: float(value) for key, value in given.items() if value is not None}
 
 
 def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:

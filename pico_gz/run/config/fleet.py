@@ -79,7 +79,6 @@ class FleetConfig:
         failure_injection: whether ground stations may break things with a command.
         rover: the fleet's rover; a vehicle may have its own.
         noise: the fleet's sensor quality; a vehicle may have its own.
-        sensor_noise: what ``[rover]`` says of single sensors, by ``LightweightConfig``'s names.
         adapters: further simulators.
         obstacles: what stands in the way.
         vehicles: in id order.
@@ -99,7 +98,6 @@ class FleetConfig:
     links: tuple[Link, ...]
     rover: RoverSpec
     noise: NoiseProfile
-    sensor_noise: Mapping[str, float]
     gazebo: GazeboSection
     adapters: tuple[AdapterPlan, ...]
     terrain: TerrainSection

@@ -7,21 +7,20 @@ from typing import Any
 
 import msgspec
 
-from pico_gz.core.rover_spec import DEFAULT_PRESET, PRESETS, RoverSpec, rover_spec
+from pico_gz.core.rover_spec import DEFAULT_PRESET, PRESETS, RoverSpec, field_types, rover_spec
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, PICO_TRAIL_CHANNELS, ChannelMap
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.config.problems import Findings, KeyPath, expectation, key_names
 from pico_gz.run.config.settings import RoverSection
 
 CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNELS}
-ROVER_KEYS = tuple(name for name in RoverSpec.__struct_fields__ if name != "preset")
+ROVER_KEYS = tuple(field_types())
 _PART_KEYS = ("imu", "gps", "compass", "barometer")
 # Each is judged alone first; what bounds it may be changed as well.
 _LOOSENED: dict[str, dict[str, float]] = {
     "range_min_m": {"range_max_m": 100_000.0},
     "range_max_m": {"range_min_m": 0.0},
 }
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(RoverSpec)}
 
 
 def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
@@ -33,10 +32,10 @@ def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
     return DEFAULT_PRESET
 
 
-def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
+def build_rover(section: RoverSection, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
     """Apply the changes one by one, so that every bad one is noted."""
-    base = check_preset(preset, ("rover", "preset"), findings)
-    good: dict[str, Any] = {}
+    base = check_preset(section.preset, ("rover", "preset"), findings)
+    good: dict[str, Any] = section.given()
     for name, written in changes.items():
         path = ("rover", name)
         value = _channels(written, findings) if name == "channels" else written
@@ -46,7 +45,7 @@ def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> 
         elif name in _PART_KEYS:
             if _is_part(name, written, findings):
                 good[name] = value
-        elif not _fits(value, _TYPES[name]):
+        elif not _fits(value, field_types()[name]):
             findings.add(path, f"expected {_expected(name)}.", value=written)
         else:
             try:
@@ -102,7 +101,7 @@ def _expected(name: str) -> str:
     if name == "channels":
         words = " or ".join(f'"{word}"' for word in CHANNEL_MAPS)
         return f"{words}, or a table as {{ left = 1, right = 3 }}"
-    return expectation(_TYPES[name])
+    return expectation(field_types()[name])
 
 
 def _rule(error: ConfigError, name: str) -> str:

@@ -345,7 +345,30 @@ class MavlinkSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoverSection:
+class SensorFigures:
+    """Single figures of the sensors; what is not given is that of the fitted part."""
+
+    __pydantic_config__: ClassVar[Any] = CHECKING
+
+    gps_noise_m: NotNegative | None = None
+    """White noise of the GPS position [m]."""
+    gps_rate_hz: Annotated[float, Interval(gt=0, le=100)] | None = None
+    """Position fixes per second."""
+    accel_noise_mss: NotNegative | None = None
+    """White noise of the accelerometer [m/s^2]."""
+    gyro_noise_rads: NotNegative | None = None
+    """White noise of the gyroscope [rad/s]."""
+    compass_noise_rad: NotNegative | None = None
+    """White noise of the compass heading [rad]."""
+
+    def given(self) -> dict[str, float]:
+        """The figures that were given, by the names of ``RoverSpec``."""
+        values = {key.name: getattr(self, key.name) for key in fields(SensorFigures)}
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoverSection(SensorFigures):
     """The rover, for the Lightweight simulator and for the generated Gazebo model.
 
     Any field of a rover may stand here too and wins over the preset.
@@ -357,16 +380,24 @@ class RoverSection:
     """The description to start from."""
     noise: NoiseProfile = NoiseProfile.TYPICAL
     """How bad the sensors are: off 0, low 0.3, typical 1, bad 3 times the data sheets."""
-    gps_noise_m: NotNegative | None = None
-    """White noise of the GPS position [m]; default: that of the fitted part."""
-    gps_rate_hz: Annotated[float, Interval(gt=0, le=100)] | None = None
-    """Position fixes per second; default: that of the fitted part."""
-    accel_noise_mss: NotNegative | None = None
-    """White noise of the accelerometer [m/s^2]; default: that of the fitted part."""
-    gyro_noise_rads: NotNegative | None = None
-    """White noise of the gyroscope [rad/s]; default: that of the fitted part."""
-    compass_noise_rad: NotNegative | None = None
-    """White noise of the compass heading [rad]; default: that of the fitted part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightweightOptions(SensorFigures):
+    """``LightweightConfig``, key by key; what is not given comes from the fleet."""
+
+    __pydantic_config__: ClassVar[Any] = CHECKING
+
+    wheel_base: Positive | None = None
+    """Distance between the wheels of the two sides [m]."""
+    max_speed: Positive | None = None
+    """Top speed [m/s]."""
+    max_turn_rate: NotNegative | None = None
+    """Fastest turn [rad/s]."""
+    gps_rate_hz: Positive | None = None
+    """Position fixes per second."""
+    seed: Seed | None = None
+    """Start of its random numbers; default: the fleet's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,6 +424,44 @@ class GazeboSection:
     """true: the unmodified ArduPilot plugin's wire; false: the kit's own JSON, both ways."""
     timeout_ms: Milliseconds = 1_000
     """How long one step may take [ms]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GazeboOptions:
+    """``GazeboConfig``, key by key; what is not given comes from ``[gazebo]`` and ``[ports]``."""
+
+    __pydantic_config__: ClassVar[Any] = CHECKING
+
+    sensor_port: Port | None = None
+    """First port of vehicle 1: the plugin's, or ours in the JSON dialect; default: fdm_base."""
+    actuator_port: Port | None = None
+    """Second port of vehicle 1: ours, or the simulator's; default: sensor_port + 1."""
+    server_addr: str | None = None
+    """Where the simulator runs."""
+    ardupilot_compat: bool | None = None
+    """true: the unmodified ArduPilot plugin's wire; false: the kit's JSON, nothing external."""
+    timeout_ms: Milliseconds | None = None
+    """How long one step may take [ms]."""
+    fdm_stride: Annotated[int, Interval(ge=1, le=1000)] | None = None
+    """Distance between the port pairs of two vehicles."""
+    physics_step_us: Annotated[int, Interval(ge=100, le=100_000)] | None = None
+    """The simulator's own step [us]."""
+    lock_step: bool | None = None
+    """Whether the simulator waits for us; default: the plugin does, a JSON simulator does not."""
+    have_32_channels: bool | None = None
+    """Servo packets of 32 channels, as in the plugin's set-up; default false."""
+    shared_socket: bool | None = None
+    """JSON only: one pair of ports for all vehicles, distinguished by vehicle_id; default false."""
+    own_world: bool | None = None
+    """Whether the kit generated the world, and so moved the plugins of external vehicles."""
+    connect_timeout_s: NotNegative | None = None
+    """Give up connecting after this time [s]; default: wait for ever."""
+    bind_addr: str | None = None
+    """Our own address; default: loopback for a simulator on this machine, else any."""
+
+
+# The options of [adapters.NAME], by the adapter's type.
+OPTIONS: dict[str, type] = {"lightweight": LightweightOptions, "gazebo": GazeboOptions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

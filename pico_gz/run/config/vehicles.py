@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from pico_gz.core import portable_math
 from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.ports import MAX_PORT, Link, PortRules
@@ -234,7 +236,8 @@ class VehicleBuilder:
     def _rover_of(self, table: VehicleSection, path: KeyPath) -> RoverSpec:
         if table.preset is None:
             return self._rover
-        return PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
+        preset = PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
+        return msgspec.structs.replace(preset, **self._file.rover.given())
 
     def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
         default = f"rover_{number}"
