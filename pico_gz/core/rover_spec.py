@@ -378,13 +378,15 @@ def rover_spec(
     if not overrides:
         return base
     for name in overrides:
-        if name not in field_types():
-            raise ConfigError(f"A rover has no {name!r}.", hint=did_you_mean(name, field_types()))
+        if name not in rover_field_types():
+            raise ConfigError(
+                f"A rover has no {name!r}.", hint=did_you_mean(name, rover_field_types())
+            )
     return msgspec.structs.replace(base, **converted(overrides))
 
 
 @cache
-def field_types() -> dict[str, Any]:
+def rover_field_types() -> dict[str, Any]:
     """The type of every field of a rover but its preset's name, without limits."""
     types = get_type_hints(RoverSpec)
     del types["preset"]
@@ -396,7 +398,7 @@ def converted(overrides: Mapping[str, Any]) -> dict[str, Any]:
     values = {}
     for name, value in overrides.items():
         try:
-            values[name] = msgspec.convert(value, field_types()[name])
+            values[name] = msgspec.convert(value, rover_field_types()[name])
         except msgspec.ValidationError as error:
             raise ConfigError(f"Rover: {name} = {value!r}: {error}.") from error
     return values

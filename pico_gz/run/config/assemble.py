@@ -61,8 +61,8 @@ def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
     return ("adapters", name, "sensor_port") if given else ("ports", "fdm_base")
 
 
-# A bad base makes hundreds of bad ports; a few tell enough.
-_MOST_PORTS_TOLD = 3
+# A bad base makes hundreds of bad ports; a few are enough.
+_MAX_PORTS_REPORTED = 3
 
 _TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
     TerrainKind.FLAT: {},
@@ -229,26 +229,26 @@ def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
 
 
 def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
-    told: set[KeyPath] = set()
+    reported: set[KeyPath] = set()
     for plan in fleet.without_truth():
         table, place = entries[plan.id].table, entries[plan.id].path
         path = (*(place if table.autopilot or table.adapter else ("fleet",)), "autopilot")
-        if path not in told:
-            told.add(path)
+        if path not in reported:
+            reported.add(path)
             findings.add(path, NO_TRUTH, value="external", hint=NO_TRUTH_HINT)
 
 
 def _check_ports(
     fleet: FleetConfig, entries: Mapping[int, Entry], dashboard: KeyPath, findings: Findings
 ) -> None:
-    """All ports at their worst: whoever is ``auto`` may still end up on Gazebo."""
+    """All ports at their worst: an ``auto`` vehicle may still end up on Gazebo."""
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     plan = fleet.port_plan(on_gazebo=fleet.on_gazebo() | undecided)
     for problems, is_clash in ((plan.impossible(), False), (plan.clashes(), True)):
-        told: dict[KeyPath, list[str]] = {}
-        for problem in problems[:_MOST_PORTS_TOLD]:
+        reported: dict[KeyPath, list[str]] = {}
+        for problem in problems[:_MAX_PORTS_REPORTED]:
             entry = entries.get(problem.use.vehicle_id or 0, Entry())
             path = port_key(problem.use, entry, fleet, dashboard)
-            told.setdefault(path, []).append(str(problem))
-        for path, sentences in told.items():
+            reported.setdefault(path, []).append(str(problem))
+        for path, sentences in reported.items():
             findings.add(path, " ".join(sentences), is_clash=is_clash)

@@ -1,6 +1,6 @@
 """The JSON Schema of the fleet file.
 
-``python -m pico_gz.run.config.schema > docs/fleet.schema.json`` writes it anew.
+``python -m pico_gz.run.config.schema > docs/fleet.schema.json`` writes it.
 """
 
 from __future__ import annotations

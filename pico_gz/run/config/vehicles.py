@@ -22,8 +22,8 @@ from pico_gz.run.config.fleet import VehiclePlan
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import check_preset
-from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection, build_board
+from pico_gz.run.config.rover_settings import build_board, check_preset
+from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection
 
 
 def place(kind: LayoutKind, spacing_m: float, vehicle_ids: Sequence[int]) -> dict[int, Pose]:

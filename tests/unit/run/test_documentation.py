@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pico_gz.run.config import load_fleet
-from pico_gz.run.config.problems import field_types
+from pico_gz.run.config.field_types import field_types
 from pico_gz.run.config.rover_settings import ROVER_KEYS
 from pico_gz.run.config.settings import (
     OPTIONS,

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pico_gz.run.config.problems import choices, expectation, field_types, resolve
+from pico_gz.run.config.field_types import choices, expectation, field_types, resolve
 from pico_gz.run.config.settings import OPTIONS, FleetFile
 
 SECTIONS = [
