@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 import msgspec
@@ -18,7 +16,7 @@ from pico_gz.core.messages import (
     SimulatorCapabilities,
     VehicleTruth,
 )
-from pico_gz.core.rover_spec import PRESETS, RoverSpec, rover_spec
+from pico_gz.core.rover_spec import RoverSpec, converted, rover_spec
 from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact
@@ -27,10 +25,6 @@ from pico_gz.simulator.models import ModelTable
 from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
-_ROVER_KEYS = ("wheel_base", "max_speed", "max_turn_rate")
-_SENSOR_KEYS = (
-    "gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads", "compass_noise_rad",
-)  # fmt: skip
 _SIMPLE: dict[str, float] = {
     "wheel_base": 0.15,
     "max_speed": 1.0,
@@ -41,99 +35,73 @@ _SIMPLE: dict[str, float] = {
     "gyro_noise_rads": 0.01,
     "compass_noise_rad": 0.05,
 }
-# Of a preset's sensors, only the rate has a figure of its own; noise is that of the parts.
-_PRESET_GPS_RATE_HZ = 5.0
-_UNSET: Any = None
+_NOISY = {"noise_free": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LightweightConfig:
-    """The simple model: kinematic skid steer and white noise. ``preset`` sets all of it.
+    """The rover of the built-in simulator: a preset, or the simple model, and single figures.
 
-    Keys that are given override the preset; the others are filled in on construction. With a
-    preset, a noise of ``None`` is that of the fitted sensor part.
+    The simple model is kinematic skid steer and white noise: ``wheel_base`` 0.15 m,
+    ``max_speed`` 1 m/s, ``max_turn_rate`` 2 rad/s, ``gps_noise_m`` 0.5, ``gps_rate_hz`` 5,
+    ``accel_noise_mss`` 0.1, ``gyro_noise_rads`` 0.01, ``compass_noise_rad`` 0.05.
 
-    Attributes:
+    Args:
         preset: one of ``pico_gz.core.rover_spec.PRESETS``; empty is the simple model.
-        wheel_base: skid: between left and right wheels; Ackermann: between axles [m]; 0.15.
-        max_speed: [m/s]; 1.0.
-        max_turn_rate: [rad/s], limits the command before the wheels; 2.0.
-        gps_noise_m: white noise of the position, per axis [m]; 0.5.
-        gps_rate_hz: fixes per second; 5.
-        accel_noise_mss: white noise per sample [m/s^2]; 0.1.
-        gyro_noise_rads: white noise per sample [rad/s]; 0.01.
-        compass_noise_rad: white noise of the heading [rad]; 0.05.
         seed: of all random numbers; ``None`` draws one, which is logged and recorded.
+        figures: any of the eight keys above; they win over the preset.
+
+    Every figure can be read as an attribute. With a preset, a noise of ``None`` is that of the
+    fitted sensor part.
 
     Raises:
-        ConfigError: an unknown preset or a figure that cannot be.
+        ConfigError: an unknown preset or key, or a figure that cannot be.
     """
 
-    preset: str = ""
-    wheel_base: float = _UNSET
-    max_speed: float = _UNSET
-    max_turn_rate: float = _UNSET
-    gps_noise_m: float | None = None
-    gps_rate_hz: float = _UNSET
-    accel_noise_mss: float | None = None
-    gyro_noise_rads: float | None = None
-    compass_noise_rad: float | None = None
-    seed: int | None = None
-    explicit: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
+    def __init__(self, *, preset: str = "", seed: int | None = None, **figures: float) -> None:
+        for name in figures:
+            if name not in _SIMPLE:
+                known = ("preset", *_SIMPLE, "seed")
+                raise ConfigError(f"Lightweight has no {name!r}.", hint=did_you_mean(name, known))
+        self.preset = preset
+        self.seed = seed
+        self._figures = converted({name: x for name, x in figures.items() if x is not None})
+        self._spec = self.applied_to(rover_spec(preset or "ideal", {} if preset else _NOISY))
 
-    def __post_init__(self) -> None:
-        """Fill in what was not given and refuse what cannot be."""
-        if self.preset and self.preset not in PRESETS:
-            raise ConfigError(
-                f"Unknown rover preset {self.preset!r}.", hint=did_you_mean(self.preset, PRESETS)
-            )
-        given = tuple(name for name in _SIMPLE if getattr(self, name) is not None)
-        object.__setattr__(self, "explicit", given)
-        for name, value in self._defaults().items():
-            if name not in given:
-                object.__setattr__(self, name, value)
-        for name in _SENSOR_KEYS:
-            value = getattr(self, name)
-            if value is not None and not 0.0 <= value < math.inf:
-                raise ConfigError(f"{name} = {value!r}: must be 0 or more.")
-        self.spec()
+    def __getattr__(self, name: str) -> Any:
+        if name in _SIMPLE:
+            return getattr(self._spec, name)
+        raise AttributeError(f"LightweightConfig has no {name!r}")
 
-    def _defaults(self) -> dict[str, float]:
-        if not self.preset:
-            return _SIMPLE
-        spec = PRESETS[self.preset]
-        return {
-            **{name: getattr(spec, name) for name in _ROVER_KEYS},
-            "gps_rate_hz": _PRESET_GPS_RATE_HZ,
-        }
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LightweightConfig):
+            return NotImplemented
+        return (self.seed, self._spec) == (other.seed, other._spec)
+
+    def __hash__(self) -> int:
+        return hash((self.seed, self._spec))
+
+    def __repr__(self) -> str:
+        given = {"preset": self.preset, **self._figures, "seed": self.seed}
+        return f"LightweightConfig({', '.join(f'{key}={value!r}' for key, value in given.items())})"
 
     def changed(self, **keys: Any) -> LightweightConfig:
         """The same with some keys given explicitly, beside those that were before."""
-        known = [item.name for item in fields(self) if item.init]
-        for name in keys:
-            if name not in known:
-                raise ConfigError(f"Lightweight has no {name!r}.", hint=did_you_mean(name, known))
-        before = {name: getattr(self, name) for name in (*self.explicit, "preset", "seed")}
-        return LightweightConfig(**{**before, **keys})
-
-    def explicit_rover(self) -> dict[str, float]:
-        """The figures of the rover that were given."""
-        return {name: getattr(self, name) for name in _ROVER_KEYS if name in self.explicit}
+        return LightweightConfig(
+            **{"preset": self.preset, "seed": self.seed, **self._figures, **keys}
+        )
 
     def spec(self) -> RoverSpec:
         """The rover that this describes."""
-        if self.preset:
-            return rover_spec(self.preset, self.explicit_rover())
-        simple = {name: getattr(self, name) for name in _ROVER_KEYS}
-        return rover_spec("ideal", {**simple, "noise_free": False})
+        return self._spec
 
-    def sensor_changes(self, spec: RoverSpec) -> dict[str, float]:
-        """What to change in the sensors that ``spec`` carries."""
+    def applied_to(self, spec: RoverSpec) -> RoverSpec:
+        """``spec`` with the figures that were given; a noisy ideal rover is the simple model."""
+        changes = dict(self._figures)
         if not self.preset and spec.preset == "ideal" and not spec.noise_free:
-            names: tuple[str, ...] = _SENSOR_KEYS
-        else:
-            names = tuple(name for name in _SENSOR_KEYS if name in self.explicit)
-        return {name: getattr(self, name) for name in names}
+            simple = {name: value for name, value in _SIMPLE.items() if name.count("noise")}
+            unset = {name: value for name, value in simple.items() if getattr(spec, name) is None}
+            changes = {**unset, **changes}
+        return msgspec.structs.replace(spec, **changes)
 
 
 log = logging.getLogger(__name__)
@@ -295,23 +263,17 @@ class LightweightAdapter(SimulatorAdapter):
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         spec = self._spec_of(config)
-        changes = self._config.sensor_changes(spec) if self._config else None
-        self._engine.add(spec, fit_sensors(spec, config.id, config.noise, changes), config.pose)
+        self._engine.add(spec, fit_sensors(spec, config.id, config.noise), config.pose)
         self._rovers[config.id] = spec
         if spec.drive is DriveKind.SKID:
             self._skid.add(config.id)
         self._fresh_truth = False
 
     def _spec_of(self, config: VehicleConfig) -> RoverSpec:
-        if self._rover_of is not None:
-            spec = self._rover_of(config)
-        elif self._config is not None:
-            return self._config.spec()
-        else:
-            spec = rover_spec(config.preset)
-        if self._config is not None:
-            spec = msgspec.structs.replace(spec, **self._config.explicit_rover())
-        return spec
+        if self._rover_of is None:
+            return self._config.spec() if self._config else rover_spec(config.preset)
+        spec = self._rover_of(config)
+        return self._config.applied_to(spec) if self._config else spec
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
         self._engine.remove(vehicle_id)

@@ -61,7 +61,7 @@ class PressureUnit(StrEnum):
 
 
 class SerialFormat(StrEnum):
-    """What a simulated GPS receiver says on its UART."""
+    """What a simulated GPS receiver sends on its UART."""
 
     NMEA = "nmea"
     UBX = "ubx"
@@ -83,6 +83,13 @@ class SerialOutput(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "format", choice(SerialFormat, self.format, "format"))
         if not (math.isfinite(self.rate_hz) and self.rate_hz > 0.0):
             raise ConfigError(f"A serial output needs a rate above 0, not {self.rate_hz} Hz.")
+
+
+_CHOICES: dict[str, type[StrEnum]] = {
+    "accel_convention": AccelConvention,
+    "compass_unit": CompassUnit,
+    "pressure_unit": PressureUnit,
+}
 
 
 class PlatformOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,12 +116,8 @@ class PlatformOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse what no board has; plain words are as good as the enums."""
-        accel = choice(AccelConvention, self.accel_convention, "accel_convention")
-        compass = choice(CompassUnit, self.compass_unit, "compass_unit")
-        pressure = choice(PressureUnit, self.pressure_unit, "pressure_unit")
-        msgspec.structs.force_setattr(self, "accel_convention", accel)
-        msgspec.structs.force_setattr(self, "compass_unit", compass)
-        msgspec.structs.force_setattr(self, "pressure_unit", pressure)
+        for key, kind in _CHOICES.items():
+            msgspec.structs.force_setattr(self, key, choice(kind, getattr(self, key), key))
         letters = sorted(axis[1:] for axis in self.axis_remap)
         if letters != ["x", "y", "z"] or not set(self.axis_remap) <= set(AXES):
             raise ConfigError(

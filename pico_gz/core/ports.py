@@ -25,7 +25,7 @@ Gazebo discovery (UDP)      10317 and 10318 are never used
 
 from __future__ import annotations
 
-import re
+import ipaddress
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -49,8 +49,7 @@ ARDUROVER_RC = 5501
 ARDUROVER_STRIDE = 10
 RC_BESIDE_ARDUROVER = 20_000
 
-_LOOPBACK = re.compile(r"127(\.\d{1,3}){3}")
-_LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::", ""})
+_LOCAL_HOSTS = frozenset({"0.0.0.0", "::", ""})
 
 
 class GcsMode(StrEnum):
@@ -65,7 +64,7 @@ class PortRole(StrEnum):
 
     BIND = "bind"  # the kit
     PEER = "peer"  # another program: a ground station, the Gazebo plugin
-    RESERVED = "reserved"  # nobody now; it belongs to the vehicle all the same
+    RESERVED = "reserved"  # unused now; it belongs to the vehicle all the same
 
 
 class PortRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,8 +148,8 @@ class PortProblem(msgspec.Struct, frozen=True):
 class LinkKind(StrEnum):
     """The three ways to reach a ground station."""
 
-    UDPOUT = "udpout"  # we send to it, from a port of our own, and hear whoever answers
-    UDPIN = "udpin"  # we listen, and answer whoever speaks
+    UDPOUT = "udpout"  # we send to it, from a port of our own, and receive every answer
+    UDPIN = "udpin"  # we listen, and answer every sender
     TCPIN = "tcpin"  # we listen, ground stations connect
 
 
@@ -210,7 +209,12 @@ def parse_address(text: str) -> tuple[str, int]:
 
 def is_loopback(host: str) -> bool:
     """Whether only programs of this machine reach ``host``."""
-    return host in ("localhost", "::1") or _LOOPBACK.fullmatch(host) is not None
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def vehicle_ports(
@@ -269,7 +273,7 @@ class PortPlan(msgspec.Struct, frozen=True, kw_only=True):
         raise UnknownVehicleError(vehicle_id, (ports.vehicle_id for ports in self.vehicles))
 
     def impossible(self) -> list[PortProblem]:
-        """Ports that do not exist or that nobody may use."""
+        """Ports that do not exist or that must not be used."""
         found = []
         for use in self.uses:
             if not 1 <= use.port <= MAX_PORT:

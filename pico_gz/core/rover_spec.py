@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 
@@ -20,7 +21,87 @@ from pico_gz.errors import ConfigError, did_you_mean
 DEFAULT_PRESET = "pico_trail_freenove"
 
 
-class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
+class Limit(NamedTuple):
+    """What a field's value must be, in words and as a check; ``None`` always passes."""
+
+    rule: str
+    holds: Callable[[Any], bool]
+
+
+_MAX_RATE_HZ = 100_000.0
+_MAX_LEVER_M = 100.0
+_MAX_RANGE_M = 100_000.0
+# No battery of any cell count gives more than this over its nominal voltage (4.2 V / 3.7 V).
+MAX_BATTERY_RATIO = 1.2
+
+_FROM_0 = Limit("must be 0 or more", lambda value: 0.0 <= value < math.inf)
+_FROM_0_OR_INFINITE = Limit("must be 0 or more", lambda value: value >= 0.0)
+_FROM_1 = Limit("must be 1 or more", lambda value: 1.0 <= value < math.inf)
+_ABOVE_0 = Limit("must be above 0", lambda value: 0.0 < value < math.inf)
+_BELOW_1 = Limit("must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0)
+_FINITE = Limit("must be a finite number", math.isfinite)
+_CELLS = Limit("must be 1..12", lambda value: 1 <= value <= 12)
+_BEAM = Limit("must be 0..90", lambda value: 0.0 <= value <= 90.0)
+_BEARINGS = Limit("must be finite", lambda values: all(map(math.isfinite, values)))
+_LEVER = Limit(
+    f"each at most {_MAX_LEVER_M:.0f} m away",
+    lambda place: all(abs(part) <= _MAX_LEVER_M for part in place),
+)
+_RANGE = Limit(
+    f"must be above 0 and at most {_MAX_RANGE_M:.0f}", lambda value: 0.0 < value <= _MAX_RANGE_M
+)
+_RATE = Limit(
+    f"must be 0 (every step)..{_MAX_RATE_HZ:.0f}", lambda value: 0.0 <= value <= _MAX_RATE_HZ
+)
+Positive = Annotated[float, _ABOVE_0]
+NotNegative = Annotated[float, _FROM_0]
+Share = Annotated[float, Limit("must be 0..1", lambda value: 0.0 <= value <= 1.0)]
+Rate = Annotated[float, _RATE]  # samples per second
+Noise = Annotated[float | None, _FROM_0]  # replaces that of the fitted part
+
+
+class FittedSensors(msgspec.Struct, frozen=True, kw_only=True):
+    """The sensors that a rover carries.
+
+    Attributes:
+        imu: name of a sensor part; the same for ``gps``, ``compass``, ``barometer``.
+        imu_rate_hz: samples per second, 0 = every step; a rate above the step rate gives one
+            sample per step. Also ``gps_rate_hz``, ``compass_rate_hz``, ``barometer_rate_hz`` and
+            ``range_rate_hz``.
+        gps_noise_m: white position noise per axis instead of the part's position errors [m].
+        accel_noise_mss: white noise per sample instead of the part's [m/s^2].
+        gyro_noise_rads: white noise per sample instead of the part's [rad/s].
+        compass_noise_rad: white heading noise instead of the part's [rad].
+        gps_latency_ms: age of a position fix when it is delivered.
+        gps_first_fix_s: time from power-on to the first fix.
+        imu_position_frd_m: where the IMU sits, ahead, right of and below the reference point.
+        compass_calibrated: hard and soft iron of the rover have been removed.
+        encoder_ticks: per wheel turn; 0: no encoders fitted.
+        encoder_miss: probability that an encoder misses a tick, 0..1.
+    """
+
+    imu: str = "icm20948"
+    gps: str = "standard"
+    compass: str = "qmc5883l"
+    barometer: str = "bmp280"
+    imu_rate_hz: Rate = 100.0
+    gps_rate_hz: Rate = 5.0
+    compass_rate_hz: Rate = 50.0
+    barometer_rate_hz: Rate = 25.0
+    range_rate_hz: Rate = 20.0
+    gps_noise_m: Noise = None
+    accel_noise_mss: Noise = None
+    gyro_noise_rads: Noise = None
+    compass_noise_rad: Noise = None
+    gps_latency_ms: NotNegative = 100.0
+    gps_first_fix_s: NotNegative = 0.0
+    imu_position_frd_m: Annotated[tuple[float, float, float], _LEVER] = (0.0, 0.0, 0.0)
+    compass_calibrated: bool = True
+    encoder_ticks: Annotated[int, _FROM_0] = 20
+    encoder_miss: Share = 0.0
+
+
+class RoverSpec(FittedSensors, frozen=True, kw_only=True):
     """How a rover is built and how it moves. ``0`` switches a limit or an effect off.
 
     Attributes:
@@ -58,19 +139,10 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
         battery_capacity_ah: charge when full.
         battery_ohm: inner resistance.
         idle_a: current of the electronics; ``run_a`` and ``stall_a`` per motor.
-        encoder_ticks: per wheel turn; 0: no encoders fitted.
         rangefinders_deg: bearings of fitted rangefinders, clockwise from the bow.
-        imu: name of a sensor part; the same for ``gps``, ``compass``, ``barometer``.
-        gps_latency_ms: age of a position fix when it is delivered.
-        gps_first_fix_s: time from power-on to the first fix.
-        imu_rate_hz: samples per second, 0 = every step; also ``compass_rate_hz``,
-            ``barometer_rate_hz`` and ``range_rate_hz``.
-        imu_position_frd_m: where the IMU sits, ahead, right of and below the reference point.
-        compass_calibrated: hard and soft iron of the rover have been removed.
-        encoder_miss: probability that an encoder misses a tick, 0..1.
-        range_min_m: what rangefinders can tell, up to ``range_max_m``.
+        range_min_m: what rangefinders can measure, up to ``range_max_m``.
         range_beam_deg: full width of their cone; 0 is a single ray.
-        noise_free: sensors tell the truth, whatever noise profile is asked for.
+        noise_free: sensors measure the truth, whatever noise profile is asked for.
         drive_model: name of an exchangeable drive model; empty: by ``drive``.
         sensor_model: name of an exchangeable sensor model; empty: the standard one.
         channels: which servo output does what.
@@ -80,62 +152,48 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     preset: str = "custom"
     drive: DriveKind = DriveKind.SKID
-    wheel_base: float = 0.15
-    wheel_spread_m: float = 0.12
-    wheel_radius_m: float = 0.033
-    wheel_width_m: float = 0.026
-    length_m: float = 0.25
-    width_m: float = 0.16
-    height_m: float = 0.10
-    mass_kg: float = 1.2
-    radius_m: float = 0.15
-    max_speed: float = 1.0
-    max_turn_rate: float = 0.0
-    deadband: float = 0.0
-    expo: float = 0.0
-    lag_s: float = 0.0
-    coast_lag_s: float | None = None
-    accel_limit_mps2: float = 0.0
-    brake_limit_mps2: float = 0.0
-    track_factor: float = 1.0
-    yaw_lag_s: float = 0.0
-    icr_offset_m: float = 0.0
-    slip: float = 0.0
-    grip_mu: float = 0.0
-    rolling_resistance: float = 0.0
-    hold_mps2: float = math.inf
-    drag_area_m2: float = 0.0
-    skid_turn_radps: float = 0.0
-    yaw_clamp_radps: float = 0.0
+    wheel_base: Positive = 0.15
+    wheel_spread_m: Positive = 0.12
+    wheel_radius_m: Positive = 0.033
+    wheel_width_m: Positive = 0.026
+    length_m: Positive = 0.25
+    width_m: Positive = 0.16
+    height_m: Positive = 0.10
+    mass_kg: Positive = 1.2
+    radius_m: Positive = 0.15
+    max_speed: Positive = 1.0
+    max_turn_rate: NotNegative = 0.0
+    deadband: Annotated[float, _BELOW_1] = 0.0
+    expo: Share = 0.0
+    lag_s: NotNegative = 0.0
+    coast_lag_s: Annotated[float | None, _FROM_0_OR_INFINITE] = None
+    accel_limit_mps2: NotNegative = 0.0
+    brake_limit_mps2: NotNegative = 0.0
+    track_factor: Annotated[float, _FROM_1] = 1.0
+    yaw_lag_s: NotNegative = 0.0
+    icr_offset_m: Annotated[float, _FINITE] = 0.0
+    slip: Annotated[float, _BELOW_1] = 0.0
+    grip_mu: NotNegative = 0.0
+    rolling_resistance: NotNegative = 0.0
+    hold_mps2: Annotated[float, _FROM_0_OR_INFINITE] = math.inf
+    drag_area_m2: NotNegative = 0.0
+    skid_turn_radps: NotNegative = 0.0
+    yaw_clamp_radps: NotNegative = 0.0
     max_steer_deg: float = 30.0
-    steer_rate_degps: float = 0.0
-    understeer_s2pm: float = 0.0
-    turn_circle_m: float = 0.0
+    steer_rate_degps: NotNegative = 0.0
+    understeer_s2pm: NotNegative = 0.0
+    turn_circle_m: NotNegative = 0.0
     battery_scaling: bool = False
-    battery_cells: int = 2
-    battery_capacity_ah: float = 2.5
-    battery_ohm: float = 0.1
-    idle_a: float = 0.15
-    run_a: float = 0.5
-    stall_a: float = 2.5
-    encoder_ticks: int = 20
-    rangefinders_deg: tuple[float, ...] = ()
-    imu: str = "icm20948"
-    gps: str = "standard"
-    compass: str = "qmc5883l"
-    barometer: str = "bmp280"
-    gps_latency_ms: float = 100.0
-    gps_first_fix_s: float = 0.0
-    imu_rate_hz: float = 100.0
-    compass_rate_hz: float = 50.0
-    barometer_rate_hz: float = 25.0
-    range_rate_hz: float = 20.0
-    imu_position_frd_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    compass_calibrated: bool = True
-    encoder_miss: float = 0.0
-    range_min_m: float = 0.02
-    range_max_m: float = 4.0
-    range_beam_deg: float = 15.0
+    battery_cells: Annotated[int, _CELLS] = 2
+    battery_capacity_ah: Positive = 2.5
+    battery_ohm: NotNegative = 0.1
+    idle_a: NotNegative = 0.15
+    run_a: NotNegative = 0.5
+    stall_a: NotNegative = 2.5
+    rangefinders_deg: Annotated[tuple[float, ...], _BEARINGS] = ()
+    range_min_m: NotNegative = 0.02
+    range_max_m: Annotated[float, _RANGE] = 4.0
+    range_beam_deg: Annotated[float, _BEAM] = 15.0
     noise_free: bool = False
     drive_model: str = ""
     sensor_model: str = ""
@@ -143,11 +201,7 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse a rover that cannot exist, naming everything that is wrong with it."""
-        problems = [
-            f"{name} = {getattr(self, name)!r}: {rule}"
-            for name, rule, holds in _rules()
-            if not holds(getattr(self, name))
-        ]
+        problems = limit_problems(self)
         if self.drive is DriveKind.ACKERMANN and not 0.0 < self.max_steer_deg < 80.0:
             problems.append(f"max_steer_deg = {self.max_steer_deg!r}: between 0 and 80 degrees")
         if self.range_min_m >= self.range_max_m:
@@ -195,62 +249,25 @@ class RoverSpec(msgspec.Struct, frozen=True, kw_only=True):
         return 2.0 * fastest / self.effective_track_m
 
 
-# No battery of any cell count gives more than this over its nominal voltage (4.2 V / 3.7 V).
-MAX_BATTERY_RATIO = 1.2
-
-_POSITIVE = (
-    "wheel_base", "wheel_spread_m", "wheel_radius_m", "wheel_width_m", "length_m", "width_m",
-    "height_m", "mass_kg", "radius_m", "max_speed", "battery_capacity_ah",
-)  # fmt: skip
-_NOT_NEGATIVE = (
-    "max_turn_rate", "lag_s", "accel_limit_mps2", "brake_limit_mps2", "yaw_lag_s", "grip_mu",
-    "rolling_resistance", "drag_area_m2", "skid_turn_radps", "yaw_clamp_radps",
-    "steer_rate_degps", "understeer_s2pm", "turn_circle_m", "battery_ohm", "idle_a", "run_a",
-    "stall_a", "encoder_ticks", "gps_latency_ms", "gps_first_fix_s", "range_min_m",
-)  # fmt: skip
-_RATES = ("imu_rate_hz", "compass_rate_hz", "barometer_rate_hz", "range_rate_hz")
-_MAX_RATE_HZ = 100_000.0
-_MAX_LEVER_M = 100.0
-_MAX_RANGE_M = 100_000.0
-
-
-def _rules() -> list[tuple[str, str, Any]]:
-    def positive(value: float) -> bool:
-        return 0.0 < value < math.inf
-
-    def not_negative(value: float) -> bool:
-        return 0.0 <= value < math.inf
-
-    rules: list[tuple[str, str, Any]] = [(name, "must be above 0", positive) for name in _POSITIVE]
-    rules += [(name, "must be 0 or more", not_negative) for name in _NOT_NEGATIVE]
-    rules += [
-        (name, f"must be 0 (every step)..{_MAX_RATE_HZ:.0f}", lambda v: 0.0 <= v <= _MAX_RATE_HZ)
-        for name in _RATES
+@cache
+def _limits(kind: type[FittedSensors]) -> list[tuple[str, Limit]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        (name, limit)
+        for name, hint in hints.items()
+        for limit in getattr(hint, "__metadata__", ())
+        if isinstance(limit, Limit)
     ]
-    rules += [
-        ("deadband", "must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0),
-        ("slip", "must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0),
-        ("expo", "must be 0..1", lambda value: 0.0 <= value <= 1.0),
-        ("track_factor", "must be 1 or more", lambda value: 1.0 <= value < math.inf),
-        ("hold_mps2", "must be 0 or more", lambda value: value >= 0.0),
-        ("coast_lag_s", "must be 0 or more", lambda value: value is None or value >= 0.0),
-        ("icr_offset_m", "must be a finite number", math.isfinite),
-        ("battery_cells", "must be 1..12", lambda value: 1 <= value <= 12),
-        ("rangefinders_deg", "must be finite", lambda value: all(map(math.isfinite, value))),
-        ("range_max_m", f"must be above 0 and at most {_MAX_RANGE_M:.0f}", _is_range),
-        ("range_beam_deg", "must be 0..90", lambda value: 0.0 <= value <= 90.0),
-        ("encoder_miss", "must be 0..1", lambda value: 0.0 <= value <= 1.0),
-        ("imu_position_frd_m", f"each at most {_MAX_LEVER_M:.0f} m away", _is_near),
-    ]
-    return rules
 
 
-def _is_range(value: float) -> bool:
-    return 0.0 < value <= _MAX_RANGE_M
-
-
-def _is_near(place: tuple[float, float, float]) -> bool:
-    return all(abs(part) <= _MAX_LEVER_M for part in place)
+def limit_problems(described: FittedSensors) -> list[str]:
+    """Name every field whose value is outside its limit, and the limit."""
+    problems = []
+    for name, limit in _limits(type(described)):
+        value = getattr(described, name)
+        if value is not None and not limit.holds(value):
+            problems.append(f"{name} = {value!r}: {limit.rule}")
+    return problems
 
 
 PRESETS: dict[str, RoverSpec] = {
@@ -360,20 +377,28 @@ def rover_spec(
     base = PRESETS[preset]
     if not overrides:
         return base
-    known = [name for name in RoverSpec.__struct_fields__ if name != "preset"]
     for name in overrides:
-        if name not in known:
-            raise ConfigError(f"A rover has no {name!r}.", hint=did_you_mean(name, known))
-    return msgspec.structs.replace(base, **_converted(overrides))
+        if name not in rover_field_types():
+            raise ConfigError(
+                f"A rover has no {name!r}.", hint=did_you_mean(name, rover_field_types())
+            )
+    return msgspec.structs.replace(base, **converted(overrides))
 
 
-def _converted(overrides: Mapping[str, Any]) -> dict[str, Any]:
+@cache
+def rover_field_types() -> dict[str, Any]:
+    """The type of every field of a rover but its preset's name, without limits."""
+    types = get_type_hints(RoverSpec)
+    del types["preset"]
+    return types
+
+
+def converted(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Turn what a fleet file holds (ints for floats, text for enums) into the field types."""
-    types = {field.name: field.type for field in msgspec.structs.fields(RoverSpec)}
-    converted = {}
+    values = {}
     for name, value in overrides.items():
         try:
-            converted[name] = msgspec.convert(value, types[name])
+            values[name] = msgspec.convert(value, rover_field_types()[name])
         except msgspec.ValidationError as error:
             raise ConfigError(f"Rover: {name} = {value!r}: {error}.") from error
-    return converted
+    return values

@@ -35,8 +35,8 @@ from pico_gz.gazebo.viewer import GazeboViewer
 from pico_gz.gazebo.world_control import FleetControl, GzControl, open_control
 from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
 from pico_gz.gazebo.worlds.sdf_check import require_sdf
-from pico_gz.run.config.adapter_choice import sim_wire
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.run.config.port_plan import sim_wire
 from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start
 from pico_gz.run.simulators import local_frame, make_terrain
 from pico_gz.run.world_bundle import WORLD_FILE

@@ -53,7 +53,7 @@ def make_lightweight(
         name=name,
         world=make_world(fleet, contacts=contacts),
         rover_of=lambda vehicle: rovers[vehicle.id],
-        **{"seed": fleet.seed, **fleet.sensor_noise, **given},
+        **{"seed": fleet.seed, **given},
     )
 
 

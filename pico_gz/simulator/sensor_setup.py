@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pico_gz.core.rover_spec import RoverSpec
+import msgspec
+
+from pico_gz.core.rover_spec import FittedSensors, NotNegative, Rate, RoverSpec, limit_problems
 from pico_gz.core.units import US_PER_S
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleId
 from pico_gz.errors import ConfigError
@@ -20,16 +22,6 @@ from pico_gz.simulator.sensor_parts import (
 )
 
 NOMINAL_CELL_V = 3.7
-_NOT_NEGATIVE = (
-    "accel_noise_mss",
-    "gyro_noise_rads",
-    "gps_noise_m",
-    "compass_noise_rad",
-    "vibration",
-    "gps_latency_ms",
-    "gps_first_fix_s",
-    "encoder_ticks",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +68,7 @@ class RangefinderSetup:
 
     Attributes:
         bearing_deg: where it looks, clockwise from the bow.
-        min_m: and ``max_m``: what it can tell.
+        min_m: and ``max_m``: what it can measure.
         beam_deg: full width of its cone; 0 = a single ray.
         white_m: noise per sample, plus ``relative`` times the distance.
     """
@@ -96,54 +88,22 @@ class RangefinderSetup:
             raise ConfigError(f"Rangefinder direction is impossible: {self}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SensorSetup:
-    """Everything the sensor models need to know about one vehicle.
-
-    Part names are those of ``parts.py``; an empty name means "not fitted". Rates are in hertz,
-    0 means every step; a rate above the step rate gives one sample per step.
+class SensorSetup(FittedSensors, frozen=True, kw_only=True):
+    """Everything the sensor models need to know about one vehicle; a part "" is not fitted.
 
     Attributes:
         vehicle_id: keys all random draws.
         noise: multiplies every sigma and bias; ``off`` also switches quantisation off.
-        accel_noise_mss: and ``gyro_noise_rads``: white noise per sample instead of the part's.
-        gps_noise_m: white position noise instead of the part's position errors.
-        compass_noise_rad: white heading noise instead of the part's.
-        imu_position_frd_m: where the IMU sits, from the vehicle's reference point.
         vibration: factor on the shaking caused by the drive.
-        gps_latency_ms: age of a fix when it is delivered.
-        gps_first_fix_s: time from power-on to the first fix.
-        compass_calibrated: hard and soft iron removed.
-        encoder_ticks: per wheel turn, 0 = no encoders.
-        encoder_miss: probability that a tick is missed.
         battery: ``None`` = no battery sensor, rated voltage.
         rangefinders: in the order of ``SensorData.rangefinders``.
     """
 
     vehicle_id: int
     noise: NoiseProfile = NoiseProfile.TYPICAL
-    imu: str = "icm20948"
-    gps: str = "standard"
-    compass: str = "qmc5883l"
-    barometer: str = "bmp280"
-    imu_rate_hz: float = 100.0
-    gps_rate_hz: float = 5.0
-    compass_rate_hz: float = 50.0
-    barometer_rate_hz: float = 25.0
-    encoder_rate_hz: float = 0.0
-    battery_rate_hz: float = 10.0
-    range_rate_hz: float = 20.0
-    accel_noise_mss: float | None = None
-    gyro_noise_rads: float | None = None
-    gps_noise_m: float | None = None
-    compass_noise_rad: float | None = None
-    imu_position_frd_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    vibration: float = 1.0
-    gps_latency_ms: float = 100.0
-    gps_first_fix_s: float = 0.0
-    compass_calibrated: bool = True
-    encoder_ticks: int = 20
-    encoder_miss: float = 0.0
+    encoder_rate_hz: Rate = 0.0
+    battery_rate_hz: Rate = 10.0
+    vibration: NotNegative = 1.0
     battery: BatterySetup | None = BatterySetup()
     rangefinders: tuple[RangefinderSetup, ...] = ()
 
@@ -162,14 +122,9 @@ class SensorSetup:
         ):
             if name:
                 find_part(table, name, kind)
-        for name in ("imu", "gps", "compass", "barometer", "encoder", "battery", "range"):
-            _check_rate(f"{name}_rate_hz", getattr(self, f"{name}_rate_hz"))
-        for name in _NOT_NEGATIVE:
-            value = getattr(self, name)
-            if value is not None and not 0.0 <= value < 1.0e9:
-                raise ConfigError(f"Vehicle {self.vehicle_id}: {name} = {value} is impossible.")
-        if not 0.0 <= self.encoder_miss <= 1.0:
-            raise ConfigError(f"Encoder miss probability {self.encoder_miss} is outside 0..1.")
+        problems = limit_problems(self)
+        if problems:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: {'; '.join(problems)}.")
 
     def carries(self, field: str) -> bool:
         """Whether there is a sensor for this field of ``SensorData``."""
@@ -195,11 +150,6 @@ def period_us_of_rate(rate_hz: float) -> int:
     return round(US_PER_S / rate_hz) if rate_hz > 0.0 else 0
 
 
-def _check_rate(name: str, rate_hz: float) -> None:
-    if not 0.0 <= rate_hz <= 1.0e5:
-        raise ConfigError(f"{name} = {rate_hz} is not a rate between 0 (every step) and 100 kHz.")
-
-
 FULL_CELL_V = 4.17
 
 
@@ -215,25 +165,12 @@ def fit_sensors(
         spec: the rover.
         vehicle_id: whose sensors they are.
         noise: how bad they are; a ``noise_free`` rover has perfect ones.
-        changes: fields of ``SensorSetup`` to replace, such as ``gps_rate_hz``.
+        changes: fields of ``SensorSetup`` to replace, such as ``vibration``.
     """
     setup = SensorSetup(
+        **{name: getattr(spec, name) for name in FittedSensors.__struct_fields__},
         vehicle_id=vehicle_id,
         noise=NoiseProfile.OFF if spec.noise_free else noise,
-        imu=spec.imu,
-        gps=spec.gps,
-        compass=spec.compass,
-        barometer=spec.barometer,
-        imu_rate_hz=spec.imu_rate_hz,
-        compass_rate_hz=spec.compass_rate_hz,
-        barometer_rate_hz=spec.barometer_rate_hz,
-        range_rate_hz=spec.range_rate_hz,
-        imu_position_frd_m=spec.imu_position_frd_m,
-        gps_latency_ms=spec.gps_latency_ms,
-        gps_first_fix_s=spec.gps_first_fix_s,
-        compass_calibrated=spec.compass_calibrated,
-        encoder_ticks=spec.encoder_ticks,
-        encoder_miss=spec.encoder_miss,
         battery=BatterySetup(
             cells=spec.battery_cells,
             capacity_ah=spec.battery_capacity_ah,
@@ -255,4 +192,4 @@ def fit_sensors(
             for bearing in spec.rangefinders_deg
         ),
     )
-    return replace(setup, **changes) if changes else setup
+    return msgspec.structs.replace(setup, **changes) if changes else setup

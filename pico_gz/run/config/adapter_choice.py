@@ -1,16 +1,12 @@
-"""Which simulator a vehicle gets, its options and its wires."""
+"""Which simulator a vehicle gets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
-from pico_gz.core.ports import PortRules, is_loopback
 from pico_gz.errors import MissingProgramError
-from pico_gz.run.config.port_plan import SimWire
-from pico_gz.run.config.settings import GazeboSection
 
 ADAPTER_VARIABLE = "PICO_GZ_ADAPTER"
 
@@ -64,40 +60,3 @@ NO_TRUTH = (
     " dialect (ardupilot_compat = false) carries none."
 )
 NO_TRUTH_HINT = 'Give the vehicle autopilot = "builtin", or use ardupilot_compat = true.'
-
-
-def sim_wire(
-    name: str, gazebo: GazeboSection, rules: PortRules, options: Mapping[str, Any]
-) -> SimWire:
-    """The wire of the adapter ``name``.
-
-    Args:
-        name: of the adapter.
-        gazebo: what holds for every Gazebo.
-        rules: where ports start; the offset moves the ports of ``options`` as well.
-        options: what ``[adapters.NAME]`` says, which wins. A value of a wrong type counts as not
-            given: it has been noted elsewhere.
-    """
-    sensor_port = _given(options, "sensor_port", rules.fdm_base)
-    actuator_port = _given(options, "actuator_port", sensor_port + 1)
-    server_addr = _given(options, "server_addr", gazebo.server_addr)
-    server_host = server_addr.partition(":")[0]
-    return SimWire(
-        adapter=name,
-        sensor_port=sensor_port + rules.offset,
-        actuator_port=actuator_port + rules.offset,
-        stride=_given(options, "fdm_stride", rules.fdm_stride),
-        server_host=server_host,
-        bind_host=_given(options, "bind_addr", "")
-        or ("127.0.0.1" if is_loopback(server_host) else "0.0.0.0"),
-        ardupilot_compat=_given(options, "ardupilot_compat", gazebo.ardupilot_compat),
-        # Only the JSON dialect says whose record it is.
-        shared=_given(options, "shared_socket", False)
-        and not _given(options, "ardupilot_compat", gazebo.ardupilot_compat),
-        own_world=options.get("own_world") if isinstance(options.get("own_world"), bool) else None,
-    )
-
-
-def _given(options: Mapping[str, Any], key: str, default: Any) -> Any:
-    value = options.get(key)
-    return value if type(value) is type(default) else default

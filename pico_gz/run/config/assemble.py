@@ -61,13 +61,8 @@ def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
     return ("adapters", name, "sensor_port") if given else ("ports", "fdm_base")
 
 
-# LightweightConfig's names for what a fitted sensor part says otherwise.
-SENSOR_NOISE_KEYS = (
-    "gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads", "compass_noise_rad",
-)  # fmt: skip
-
-# A bad base makes hundreds of bad ports; a few tell enough.
-_MOST_PORTS_TOLD = 3
+# A bad base makes hundreds of bad ports; a few are enough.
+_MAX_PORTS_REPORTED = 3
 
 _TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
     TerrainKind.FLAT: {},
@@ -102,7 +97,7 @@ def assemble(
         gcs=file.mavlink.gcs,
         offset=overrides.port_offset,
     )
-    rover = build_rover(file.rover.preset, rover_changes, findings)
+    rover = build_rover(file.rover, rover_changes, findings)
     entries = find_entries(file, findings)
     vehicles = VehicleBuilder(
         file,
@@ -127,7 +122,6 @@ def assemble(
         links=tuple(parsed_links(file.mavlink.links)),
         rover=rover,
         noise=file.rover.noise,
-        sensor_noise=_sensor_noise(file),
         gazebo=file.gazebo,
         adapters=_adapters(file, findings),
         terrain=_terrain(file.terrain, base),
@@ -165,11 +159,6 @@ def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path |
         return None
     checks.check_file(base / written, ("mavlink", "signing_key_file"), written, findings)
     return base / written
-
-
-def _sensor_noise(file: FleetFile) -> dict[str, float]:
-    given = {key: getattr(file.rover, key) for key in SENSOR_NOISE_KEYS}
-    return {key: float(value) for key, value in given.items() if value is not None}
 
 
 def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
@@ -240,26 +229,26 @@ def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
 
 
 def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
-    told: set[KeyPath] = set()
+    reported: set[KeyPath] = set()
     for plan in fleet.without_truth():
         table, place = entries[plan.id].table, entries[plan.id].path
         path = (*(place if table.autopilot or table.adapter else ("fleet",)), "autopilot")
-        if path not in told:
-            told.add(path)
+        if path not in reported:
+            reported.add(path)
             findings.add(path, NO_TRUTH, value="external", hint=NO_TRUTH_HINT)
 
 
 def _check_ports(
     fleet: FleetConfig, entries: Mapping[int, Entry], dashboard: KeyPath, findings: Findings
 ) -> None:
-    """All ports at their worst: whoever is ``auto`` may still end up on Gazebo."""
+    """All ports at their worst: an ``auto`` vehicle may still end up on Gazebo."""
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     plan = fleet.port_plan(on_gazebo=fleet.on_gazebo() | undecided)
     for problems, is_clash in ((plan.impossible(), False), (plan.clashes(), True)):
-        told: dict[KeyPath, list[str]] = {}
-        for problem in problems[:_MOST_PORTS_TOLD]:
+        reported: dict[KeyPath, list[str]] = {}
+        for problem in problems[:_MAX_PORTS_REPORTED]:
             entry = entries.get(problem.use.vehicle_id or 0, Entry())
             path = port_key(problem.use, entry, fleet, dashboard)
-            told.setdefault(path, []).append(str(problem))
-        for path, sentences in told.items():
+            reported.setdefault(path, []).append(str(problem))
+        for path, sentences in reported.items():
             findings.add(path, " ".join(sentences), is_clash=is_clash)

@@ -51,7 +51,7 @@ def check_time(file: FleetFile, findings: Findings) -> None:
 
 
 def check_net(file: FleetFile, source: Callable[[str], KeyPath], findings: Findings) -> None:
-    """Addresses and further links; ``source`` tells where a value of ``[net]`` comes from."""
+    """Addresses and further links; ``source`` returns where a value of ``[net]`` comes from."""
     for key in ("bind", "gcs_host"):
         host = getattr(file.net, key)
         if not host or any(char.isspace() or char in "/@" for char in host):
@@ -173,7 +173,7 @@ class AdapterNames:
         self._known = {"auto", *BUILT_IN_ADAPTERS, *further}
 
     def check(self, name: str, path: KeyPath, findings: Findings) -> None:
-        """Note a name that nobody has."""
+        """Report a name that no adapter has."""
         if name in self._known:
             return
         known = self._known | set(installed_adapters())

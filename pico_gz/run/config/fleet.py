@@ -15,8 +15,8 @@ from pico_gz.core.ports import Link, PortPlan, PortRules, parse_address
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
-from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT, sim_wire
-from pico_gz.run.config.port_plan import SimWire, plan_ports
+from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
+from pico_gz.run.config.port_plan import SimWire, plan_ports, sim_wire
 from pico_gz.run.config.settings import (
     GazeboSection,
     LayoutSection,
@@ -79,7 +79,6 @@ class FleetConfig:
         failure_injection: whether ground stations may break things with a command.
         rover: the fleet's rover; a vehicle may have its own.
         noise: the fleet's sensor quality; a vehicle may have its own.
-        sensor_noise: what ``[rover]`` says of single sensors, by ``LightweightConfig``'s names.
         adapters: further simulators.
         obstacles: what stands in the way.
         vehicles: in id order.
@@ -99,7 +98,6 @@ class FleetConfig:
     links: tuple[Link, ...]
     rover: RoverSpec
     noise: NoiseProfile
-    sensor_noise: Mapping[str, float]
     gazebo: GazeboSection
     adapters: tuple[AdapterPlan, ...]
     terrain: TerrainSection
@@ -145,7 +143,7 @@ class FleetConfig:
         return sim_wire(name, self.gazebo, self.rules, self.adapter_options(name))
 
     def without_truth(self) -> list[VehiclePlan]:
-        """External vehicles on a wire that tells nothing to answer their autopilots with."""
+        """External vehicles on a wire without the truth that their autopilots need."""
         ids = self.on_gazebo()
         return [
             plan
@@ -178,29 +176,29 @@ class FleetConfig:
             dashboard: whether the browser view is on.
         """
         links = [(link, None) for link in self.links]
-        wires = self._wires(self.on_gazebo() if on_gazebo is None else on_gazebo)
+        ids = self.on_gazebo() if on_gazebo is None else on_gazebo
         return plan_ports(
             self.vehicle_configs(),
             self.rules,
-            on_gazebo=wires,
-            wires=wires,
-            own_world=own_world,
-            bind=self.net.bind,
-            gcs_host=self.net.gcs_host,
-            dashboard=parse_address(self.net.dashboard) if dashboard else None,
+            wires=self._wires(ids, own_world=own_world),
+            net=self.net,
+            dashboard=dashboard,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
         )
 
-    def _wires(self, on_gazebo: Collection[int]) -> dict[int, SimWire]:
-        names = {
-            plan.id: plan.config.adapter
-            if self.adapter_type(plan.config.adapter) == "gazebo"
-            else "gazebo"
-            for plan in self.vehicles
-            if plan.id in on_gazebo
-        }
-        wires = {name: self.sim_wire(name) for name in set(names.values())}
-        return {vehicle_id: wires[name] for vehicle_id, name in names.items()}
+    def _wires(self, on_gazebo: Collection[int], *, own_world: bool) -> dict[int, SimWire]:
+        wires: dict[str, SimWire] = {}
+        found = {}
+        for plan in self.vehicles:
+            if plan.id in on_gazebo:
+                name = plan.config.adapter
+                name = name if self.adapter_type(name) == "gazebo" else "gazebo"
+                if name not in wires:
+                    wire = self.sim_wire(name)
+                    own = own_world if wire.own_world is None else wire.own_world
+                    wires[name] = msgspec.structs.replace(wire, own_world=own)
+                found[plan.id] = wires[name]
+        return found
 
     def with_port_offset(self, offset: int) -> FleetConfig:
         """The same fleet with all its ports moved to ``offset``."""
@@ -228,7 +226,7 @@ class FleetConfig:
         return fleet
 
     def require_truth(self) -> None:
-        """Refuse external autopilots that nobody could answer."""
+        """Refuse external autopilots that could not be answered."""
         for plan in self.without_truth():
             raise ConfigError(f"{plan.config.label}: {NO_TRUTH}", hint=NO_TRUTH_HINT)
 

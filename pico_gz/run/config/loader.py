@@ -6,132 +6,27 @@ import copy
 import dataclasses
 import datetime
 import json
-import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from annotated_types import Interval
 from pydantic import TypeAdapter, ValidationError
 
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
-from pico_gz.run.config import problems
+from pico_gz.run.config import field_types
 from pico_gz.run.config.assemble import assemble
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.settings import (
-    CHECKING,
-    FleetFile,
-    Milliseconds,
-    NotNegative,
-    Port,
-    Positive,
-    RoverSection,
-    Seed,
-)
-
-_KEY = re.compile(r"""\s*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*([.=\]]?)""")
-# What matters inside a value: strings and comments hide brackets, brackets span lines.
-_TOKEN = re.compile(
-    r'''"""|\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#.*|[\[{]|[\]}]''',
-)
-
-
-class KeyLines:
-    """Finds the line of a key, or of the nearest table around it.
-
-    Made for files that ``tomllib`` has read, so it need not find errors itself.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._lines: dict[KeyPath, int] = {}
-        self._table: KeyPath = ()
-        self._counts: dict[KeyPath, int] = {}
-        self._depth = 0
-        self._quote = ""
-        for number, line in enumerate(text.splitlines(), start=1):
-            self._read(line, number)
-
-    def find(self, path: KeyPath) -> int:
-        """The line of ``path`` or of its nearest known parent; 0 when there is none."""
-        for length in range(len(path), 0, -1):
-            line = self._lines.get(path[:length])
-            if line:
-                return line
-        return 0
-
-    def _read(self, line: str, number: int) -> None:
-        if self._depth or self._quote:
-            self._skip_value(line)
-            return
-        stripped = line.strip()
-        if stripped.startswith("[["):
-            self._open_table(_split_key(stripped[2:])[0], number, is_array=True)
-        elif stripped.startswith("["):
-            self._open_table(_split_key(stripped[1:])[0], number, is_array=False)
-        elif stripped and not stripped.startswith("#"):
-            names, rest = _split_key(line)
-            for length in range(1, len(names) + 1):
-                self._lines.setdefault((*self._table, *names[:length]), number)
-            self._skip_value(rest)
-
-    def _open_table(self, names: list[str], number: int, *, is_array: bool) -> None:
-        path: KeyPath = ()
-        for name in names[:-1]:
-            path = (*path, name)
-            # A table inside the newest [[element]].
-            if path in self._counts:
-                path = (*path, self._counts[path] - 1)
-        path = (*path, *names[-1:])
-        self._lines.setdefault(path, number)
-        if is_array:
-            self._counts[path] = self._counts.get(path, 0) + 1
-            path = (*path, self._counts[path] - 1)
-        self._table = path
-        self._lines[path] = number
-
-    def _skip_value(self, text: str) -> None:
-        """Follow brackets and long strings that go on in the next line."""
-        position = 0
-        while True:
-            if self._quote:
-                end = text.find(self._quote, position)
-                if end < 0:
-                    return
-                position, self._quote = end + 3, ""
-            token = _TOKEN.search(text, position)
-            if token is None:
-                return
-            position = token.end()
-            mark = token.group()
-            if mark in ('"""', "'''"):
-                self._quote = mark
-            elif mark in "[{":
-                self._depth += 1
-            elif mark in "]}":
-                self._depth -= 1
-
-
-def _split_key(text: str) -> tuple[list[str], str]:
-    """The names of a dotted key, and what stands behind it."""
-    names: list[str] = []
-    position = 0
-    while match := _KEY.match(text, position):
-        names.append(match.group(1).strip("\"'"))
-        position = match.end()
-        if match.group(2) != ".":
-            break
-    return names, text[position:]
-
+from pico_gz.run.config.settings import OPTIONS, FleetFile, RoverSection
+from pico_gz.run.config.toml_lines import KeyLines
 
 ONLY_VARIABLE = "PICO_GZ_ONLY"
 
 
-def only_wanted(fleet: FleetConfig, environ: Mapping[str, str]) -> FleetConfig:
+def vehicle_subset(fleet: FleetConfig, environ: Mapping[str, str]) -> FleetConfig:
     """The fleet with only the vehicles that ``PICO_GZ_ONLY`` names (``1,2,7``); all without it.
 
     Each keeps its id, its place and its ports, so that the parts fit together.
@@ -154,76 +49,13 @@ def only_wanted(fleet: FleetConfig, environ: Mapping[str, str]) -> FleetConfig:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LightweightOptions:
-    """``LightweightConfig``, key by key; what is not given comes from the fleet."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
-
-    wheel_base: Positive | None = None
-    """Distance between the wheels of the two sides [m]."""
-    max_speed: Positive | None = None
-    """Top speed [m/s]."""
-    max_turn_rate: NotNegative | None = None
-    """Fastest turn [rad/s]."""
-    gps_noise_m: NotNegative | None = None
-    """White noise of the GPS position [m]."""
-    gps_rate_hz: Positive | None = None
-    """Position fixes per second."""
-    accel_noise_mss: NotNegative | None = None
-    """White noise of the accelerometer [m/s^2]."""
-    gyro_noise_rads: NotNegative | None = None
-    """White noise of the gyroscope [rad/s]."""
-    compass_noise_rad: NotNegative | None = None
-    """White noise of the compass heading [rad]."""
-    seed: Seed | None = None
-    """Start of its random numbers; default: the fleet's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GazeboOptions:
-    """``GazeboConfig``, key by key; what is not given comes from ``[gazebo]`` and ``[ports]``."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
-
-    sensor_port: Port | None = None
-    """First port of vehicle 1: the plugin's, or ours in the JSON dialect; default: fdm_base."""
-    actuator_port: Port | None = None
-    """Second port of vehicle 1: ours, or the simulator's; default: sensor_port + 1."""
-    server_addr: str | None = None
-    """Where the simulator runs."""
-    ardupilot_compat: bool | None = None
-    """true: the unmodified ArduPilot plugin's wire; false: the kit's JSON, nothing external."""
-    timeout_ms: Milliseconds | None = None
-    """How long one step may take [ms]."""
-    fdm_stride: Annotated[int, Interval(ge=1, le=1000)] | None = None
-    """Distance between the port pairs of two vehicles."""
-    physics_step_us: Annotated[int, Interval(ge=100, le=100_000)] | None = None
-    """The simulator's own step [us]."""
-    lock_step: bool | None = None
-    """Whether the simulator waits for us; default: the plugin does, a JSON simulator does not."""
-    have_32_channels: bool | None = None
-    """Servo packets of 32 channels, as in the plugin's set-up; default false."""
-    shared_socket: bool | None = None
-    """JSON only: one pair of ports for all vehicles, told apart by vehicle_id; default false."""
-    own_world: bool | None = None
-    """Whether the kit generated the world, and so moved the plugins of external vehicles."""
-    connect_timeout_s: NotNegative | None = None
-    """Give up connecting after this time [s]; default: wait for ever."""
-    bind_addr: str | None = None
-    """Our own address; default: loopback for a simulator on this machine, else any."""
-
-
-OPTIONS: dict[str, type] = {"lightweight": LightweightOptions, "gazebo": GazeboOptions}
-
-
-LARGEST_FILE = 1_000_000  # bytes; 255 vehicles with every key need a tenth of it
+_MAX_FILE_BYTES = 1_000_000  # bytes; 255 vehicles with every key need a tenth of it
 
 _UNKNOWN_KEY = "unexpected_keyword_argument"
 
 
 def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]) -> FleetConfig:
-    """Read, check and assemble; see ``pico_gz.config.load_fleet``."""
+    """Read, check and assemble; see ``pico_gz.run.config.load_fleet``."""
     text = _read_text(path)
     raw = _parse(path, text)
     findings = Findings(KeyLines(text).find)
@@ -238,20 +70,20 @@ def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]
         environ=environ,
         findings=findings,
     )
-    return only_wanted(fleet, environ)
+    return vehicle_subset(fleet, environ)
 
 
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
-            data = stream.read(LARGEST_FILE + 1)
+            data = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(
             f"Fleet file {path} cannot be read: {reason}.", hint="pico-gz init writes a new one."
         ) from error
-    if len(data) > LARGEST_FILE:
-        raise ConfigError(f"{path} is no fleet file: it is larger than {LARGEST_FILE} bytes.")
+    if len(data) > _MAX_FILE_BYTES:
+        raise ConfigError(f"{path} is no fleet file: it is larger than {_MAX_FILE_BYTES} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -272,7 +104,7 @@ def _take_rover_changes(raw: dict[str, Any]) -> dict[str, Any]:
     table = raw.get("rover")
     if not isinstance(table, dict):
         return {}
-    known = problems.key_names(RoverSection)
+    known = field_types.key_names(RoverSection)
     return {key: table.pop(key) for key in list(table) if key not in known}
 
 
@@ -303,19 +135,19 @@ def _check_against(section: type, raw: Any, place: KeyPath, findings: Findings) 
             for detail in error.errors(include_url=False, include_context=False):
                 if not detail["loc"]:
                     raise ConfigError("The fleet file is nested too deeply.") from error
-                path, kind = problems.resolve(section, detail["loc"])
+                path, kind = field_types.resolve(section, detail["loc"])
                 if detail["type"] == _UNKNOWN_KEY:
                     path = detail["loc"]
                     _note_unknown_key(section, path, place, findings)
                 else:
                     _note_bad_value(kind, path, place, _get(raw, path), findings)
                 _drop(rest, path)
-    raise ConfigError("The fleet file is broken in a way that cannot be told apart.")
+    raise ConfigError("The fleet file is broken in a way that cannot be explained.")
 
 
 def _note_unknown_key(section: type, path: KeyPath, place: KeyPath, findings: Findings) -> None:
-    table = problems.resolve(section, path[:-1])[1]
-    hint = did_you_mean(str(path[-1]), problems.key_names(table))
+    table = field_types.resolve(section, path[:-1])[1]
+    hint = did_you_mean(str(path[-1]), field_types.key_names(table))
     what = "unknown key." if len(path) > 1 or place else "unknown table."
     findings.add((*place, *path), what, hint=hint)
 
@@ -323,10 +155,10 @@ def _note_unknown_key(section: type, path: KeyPath, place: KeyPath, findings: Fi
 def _note_bad_value(
     kind: Any, path: KeyPath, place: KeyPath, value: Any, findings: Findings
 ) -> None:
-    words = problems.choices(kind)
+    words = field_types.choices(kind)
     hint = did_you_mean(value, words) if isinstance(value, str) and words else ""
     hint = hint if hint.startswith("Did") else ""
-    message = f"expected {problems.expectation(kind)}."
+    message = f"expected {field_types.expectation(kind)}."
     findings.add((*place, *path), message, value=value, hint=hint)
 
 

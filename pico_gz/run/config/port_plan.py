@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,9 +17,12 @@ from pico_gz.core.ports import (
     PortRules,
     PortUse,
     VehiclePorts,
+    is_loopback,
+    parse_address,
     vehicle_ports,
 )
 from pico_gz.core.vehicle_config import VehicleConfig
+from pico_gz.run.config.settings import GazeboSection, NetSection
 
 
 class SimWire(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +37,8 @@ class SimWire(msgspec.Struct, frozen=True, kw_only=True):
         bind_host: our own address.
         ardupilot_compat: the plugin listens on the first port; otherwise we do.
         shared: one pair for all vehicles.
-        own_world: whether the kit generated the world; None: as the rest of the fleet.
+        own_world: whether the kit generated the world, and so chose the plugin's ports; None: as
+            for the rest of the fleet.
     """
 
     adapter: str = "gazebo"
@@ -45,11 +50,6 @@ class SimWire(msgspec.Struct, frozen=True, kw_only=True):
     ardupilot_compat: bool = True
     shared: bool = False
     own_world: bool | None = None
-
-    @property
-    def pair_distance(self) -> int:
-        """Second minus first port."""
-        return self.actuator_port - self.sensor_port
 
     def fdm_port(self, vehicle_id: int) -> int:
         """First port of a vehicle that has none of its own, as ``PortRules`` says it."""
@@ -64,20 +64,54 @@ class SimWire(msgspec.Struct, frozen=True, kw_only=True):
             purposes = ("sensors, JSON dialect", "simulator, JSON dialect")
         hosts = {PortRole.PEER: self.server_host, PortRole.BIND: self.bind_host}
         for port, role, purpose in zip((first, second), roles, purposes, strict=True):
-            use = _use("udp", port, hosts[role], role, purpose, ports)
-            yield use if ports else msgspec.structs.replace(use, owner=self.adapter)
+            owner = None if ports else self.adapter
+            yield _use("udp", port, hosts[role], role, purpose, ports, owner=owner)
+
+
+def sim_wire(
+    name: str, gazebo: GazeboSection, rules: PortRules, options: Mapping[str, Any]
+) -> SimWire:
+    """The wire of the adapter ``name``.
+
+    Args:
+        name: of the adapter.
+        gazebo: what holds for every Gazebo.
+        rules: where ports start; the offset moves the ports of ``options`` as well.
+        options: what ``[adapters.NAME]`` says, which wins. A value of a wrong type counts as not
+            given: it is reported elsewhere.
+    """
+    sensor_port = _given(options, "sensor_port", rules.fdm_base)
+    actuator_port = _given(options, "actuator_port", sensor_port + 1)
+    server_addr = _given(options, "server_addr", gazebo.server_addr)
+    server_host = server_addr.partition(":")[0]
+    return SimWire(
+        adapter=name,
+        sensor_port=sensor_port + rules.offset,
+        actuator_port=actuator_port + rules.offset,
+        stride=_given(options, "fdm_stride", rules.fdm_stride),
+        server_host=server_host,
+        bind_host=_given(options, "bind_addr", "")
+        or ("127.0.0.1" if is_loopback(server_host) else "0.0.0.0"),
+        ardupilot_compat=_given(options, "ardupilot_compat", gazebo.ardupilot_compat),
+        # Only the JSON dialect says whose record it is.
+        shared=_given(options, "shared_socket", False)
+        and not _given(options, "ardupilot_compat", gazebo.ardupilot_compat),
+        own_world=options.get("own_world") if isinstance(options.get("own_world"), bool) else None,
+    )
+
+
+def _given(options: Mapping[str, Any], key: str, default: Any) -> Any:
+    value = options.get(key)
+    return value if type(value) is type(default) else default
 
 
 def plan_ports(
     vehicles: Sequence[VehicleConfig],
     rules: PortRules,
     *,
-    on_gazebo: Collection[int] = (),
     wires: Mapping[int, SimWire] | None = None,
-    own_world: bool = True,
-    bind: str = "127.0.0.1",
-    gcs_host: str = "127.0.0.1",
-    dashboard: tuple[str, int] | None = None,
+    net: NetSection | None = None,
+    dashboard: bool = False,
     links: Sequence[tuple[Link, int | None]] = (),
 ) -> PortPlan:
     """Plan the ports of a fleet, in id order; nothing is checked yet.
@@ -85,93 +119,73 @@ def plan_ports(
     Args:
         vehicles: the fleet.
         rules: the numbers to start from.
-        on_gazebo: ids of the vehicles that Gazebo simulates.
-        wires: how each of them reaches it; default: the plugin's wire on this machine.
-        own_world: whether the kit generated Gazebo's world, and so chose the plugin's ports.
-        bind: where the kit listens.
-        gcs_host: where the ground station is.
-        dashboard: host and port of the browser view, before the offset; None is off.
+        wires: how each vehicle that Gazebo simulates reaches it, by id.
+        net: where the kit listens and where the ground station is; default: loopback.
+        dashboard: whether the browser view is on.
         links: further MAVLink links, each with its vehicle or None for the fleet.
     """
-    wires = {i: (wires or {}).get(i) or SimWire(bind_host=bind) for i in on_gazebo}
-    planned = tuple(
-        _ports_of(vehicle, rules, wires.get(vehicle.id), own_world=own_world)
-        for vehicle in sorted(vehicles, key=lambda vehicle: vehicle.id)
-    )
+    wires, net = wires or {}, net or NetSection()
+    vehicles = sorted(vehicles, key=lambda vehicle: vehicle.id)
+    planned = tuple(_ports_of(vehicle, rules, wires.get(vehicle.id)) for vehicle in vehicles)
     tcp_port = rules.tcp_port(any_external=any(ports.server for ports in planned))
     names = {ports.vehicle_id: ports.name for ports in planned}
-    shared = list(_shared_uses(wires))
-    uses = [use for ports in planned for use in _vehicle_uses(ports, rules, wires, bind, gcs_host)]
-    # A wire that nobody uses today is still the vehicle's: another adapter must not clash.
-    alone = [ports for ports in planned if not _is_shared(wires.get(ports.vehicle_id))]
-    uses += _idle_wires(vehicles, alone, rules, bind, {use.port for use in shared})
+    shared = [
+        use
+        for wire in {wire.adapter: wire for wire in wires.values() if wire.shared}.values()
+        for use in wire.uses(wire.sensor_port, wire.actuator_port, None)
+    ]
+    uses = [
+        use
+        for ports in planned
+        for use in _vehicle_uses(ports, rules, wires.get(ports.vehicle_id), net)
+    ]
+    # An unused wire still belongs to its vehicle: another adapter must not clash.
+    shared_ports = {use.port for use in shared}
+    for vehicle, ports in zip(vehicles, planned, strict=True):
+        wire = wires.get(vehicle.id)
+        if wire is None or not wire.shared:
+            used = {ports.plugin, ports.plugin_socket, ports.server, *shared_ports}
+            pair = vehicle.fdm_port or rules.fdm_port(vehicle.id)
+            uses += [
+                _use("udp", port, net.bind, PortRole.RESERVED, "simulator wire", ports)
+                for port in (pair, pair + 1)
+                if port not in used
+            ]
     uses += shared
     uses += [link.use(names.get(owner or 0, "fleet"), owner) for link, owner in links]
     if tcp_port:
-        uses.append(_use("tcp", tcp_port, bind, PortRole.BIND, "MAVLink server", None))
-    if dashboard is not None:
-        host, port = dashboard
+        uses.append(_use("tcp", tcp_port, net.bind, PortRole.BIND, "MAVLink server", None))
+    if dashboard:
+        host, port = parse_address(net.dashboard)
         uses.append(_use("tcp", port + rules.offset, host, PortRole.BIND, "browser view", None))
     return PortPlan(vehicles=planned, uses=tuple(uses), tcp_port=tcp_port)
 
 
-def _ports_of(
-    vehicle: VehicleConfig, rules: PortRules, wire: SimWire | None, *, own_world: bool
-) -> VehiclePorts:
+def _ports_of(vehicle: VehicleConfig, rules: PortRules, wire: SimWire | None) -> VehiclePorts:
     if wire is None:
         return vehicle_ports(vehicle, rules, on_gazebo=False)
-    if wire.own_world is not None:
-        own_world = wire.own_world
+    own_world, distance = wire.own_world is not False, wire.actuator_port - wire.sensor_port
     return vehicle_ports(
-        vehicle, rules, on_gazebo=True, own_world=own_world, pair_distance=wire.pair_distance
+        vehicle, rules, on_gazebo=True, own_world=own_world, pair_distance=distance
     )
 
 
-def _is_shared(wire: SimWire | None) -> bool:
-    return wire is not None and wire.shared
-
-
-def _shared_uses(wires: Mapping[int, SimWire]) -> Iterator[PortUse]:
-    for wire in {wire.adapter: wire for wire in wires.values() if wire.shared}.values():
-        yield from wire.uses(wire.sensor_port, wire.actuator_port, None)
-
-
 def _vehicle_uses(
-    ports: VehiclePorts,
-    rules: PortRules,
-    wires: Mapping[int, SimWire],
-    bind: str,
-    gcs_host: str,
+    ports: VehiclePorts, rules: PortRules, wire: SimWire | None, net: NetSection
 ) -> Iterator[PortUse]:
-    wire = wires.get(ports.vehicle_id)
     if wire is not None and not wire.shared:
         yield from wire.uses(ports.plugin, ports.plugin_socket, ports)
     if ports.server:
-        yield _use("udp", ports.server, bind, PortRole.BIND, "FDM server", ports)
+        yield _use("udp", ports.server, net.bind, PortRole.BIND, "FDM server", ports)
     if ports.mavlink:
         share = rules.gcs is GcsMode.SHARED
         purpose = "MAVLink to the ground station"
-        yield _use("udp", ports.mavlink, gcs_host, PortRole.PEER, purpose, ports, share=share)
+        yield _use("udp", ports.mavlink, net.gcs_host, PortRole.PEER, purpose, ports, share=share)
     for port in ports.ardurover_tcp:
-        yield _use("tcp", port, bind, PortRole.PEER, "external ArduRover", ports)
+        yield _use("tcp", port, net.bind, PortRole.PEER, "external ArduRover", ports)
     if ports.ardurover_rc:
-        yield _use("udp", ports.ardurover_rc, bind, PortRole.PEER, "external ArduRover RC", ports)
-
-
-def _idle_wires(
-    vehicles: Sequence[VehicleConfig],
-    planned: Sequence[VehiclePorts],
-    rules: PortRules,
-    bind: str,
-    shared: Collection[int],
-) -> Iterator[PortUse]:
-    pairs = {vehicle.id: vehicle.fdm_port or rules.fdm_port(vehicle.id) for vehicle in vehicles}
-    for ports in planned:
-        pair = pairs[ports.vehicle_id]
-        used = (ports.plugin, ports.plugin_socket, ports.server, *shared)
-        for port in (pair, pair + 1):
-            if port not in used:
-                yield _use("udp", port, bind, PortRole.RESERVED, "simulator wire", ports)
+        purpose = "external ArduRover RC"
+        yield _use("udp", ports.ardurover_rc, net.bind, PortRole.PEER, purpose, ports)
 
 
 def _use(
@@ -182,6 +196,7 @@ def _use(
     purpose: str,
     ports: VehiclePorts | None,
     *,
+    owner: str | None = None,
     share: bool = False,
 ) -> PortUse:
     return PortUse(
@@ -190,7 +205,7 @@ def _use(
         host=host,
         role=role,
         purpose=purpose,
-        owner=ports.name if ports else "fleet",
+        owner=owner or (ports.name if ports else "fleet"),
         vehicle_id=ports.vehicle_id if ports else None,
         may_share=share,
     )

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from pico_gz.core.rover_spec import DEFAULT_PRESET, PRESETS, RoverSpec, rover_spec
+from pico_gz.core.board_options import PlatformOptions, SerialOutput
+from pico_gz.core.rover_spec import (
+    DEFAULT_PRESET,
+    PRESETS,
+    RoverSpec,
+    rover_field_types,
+    rover_spec,
+)
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, PICO_TRAIL_CHANNELS, ChannelMap
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.run.config.problems import Findings, KeyPath, expectation, key_names
-from pico_gz.run.config.settings import RoverSection
+from pico_gz.run.config.field_types import expectation, key_names
+from pico_gz.run.config.problems import Findings, KeyPath
+from pico_gz.run.config.settings import BoardSection, RoverSection
 
 CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNELS}
-ROVER_KEYS = tuple(name for name in RoverSpec.__struct_fields__ if name != "preset")
+ROVER_KEYS = tuple(rover_field_types())
 _PART_KEYS = ("imu", "gps", "compass", "barometer")
 # Each is judged alone first; what bounds it may be changed as well.
 _LOOSENED: dict[str, dict[str, float]] = {
     "range_min_m": {"range_max_m": 100_000.0},
     "range_max_m": {"range_min_m": 0.0},
 }
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(RoverSpec)}
 
 
 def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
@@ -33,10 +42,10 @@ def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
     return DEFAULT_PRESET
 
 
-def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
+def build_rover(section: RoverSection, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
     """Apply the changes one by one, so that every bad one is noted."""
-    base = check_preset(preset, ("rover", "preset"), findings)
-    good: dict[str, Any] = {}
+    base = check_preset(section.preset, ("rover", "preset"), findings)
+    good: dict[str, Any] = section.given()
     for name, written in changes.items():
         path = ("rover", name)
         value = _channels(written, findings) if name == "channels" else written
@@ -46,7 +55,7 @@ def build_rover(preset: str, changes: Mapping[str, Any], findings: Findings) -> 
         elif name in _PART_KEYS:
             if _is_part(name, written, findings):
                 good[name] = value
-        elif not _fits(value, _TYPES[name]):
+        elif not _fits(value, rover_field_types()[name]):
             findings.add(path, f"expected {_expected(name)}.", value=written)
         else:
             try:
@@ -102,7 +111,7 @@ def _expected(name: str) -> str:
     if name == "channels":
         words = " or ".join(f'"{word}"' for word in CHANNEL_MAPS)
         return f"{words}, or a table as {{ left = 1, right = 3 }}"
-    return expectation(_TYPES[name])
+    return expectation(rover_field_types()[name])
 
 
 def _rule(error: ConfigError, name: str) -> str:
@@ -114,3 +123,44 @@ def _rule(error: ConfigError, name: str) -> str:
 def _short(hint: str) -> str:
     """A rover has too many fields to list them all."""
     return hint if hint.startswith("Did") else "docs/fleet-file.md lists them."
+
+
+def build_board(
+    fleet: BoardSection,
+    own: BoardSection,
+    path: KeyPath,
+    date: datetime.date,
+    findings: Findings,
+) -> PlatformOptions:
+    """The board of one vehicle: its own table wins over the fleet's.
+
+    Args:
+        fleet: ``[board]``.
+        own: the vehicle's own; an empty one is as good as none.
+        path: where the vehicle's own stands.
+        date: of the fleet; serial receivers start at its midnight, UTC.
+        findings: takes what no board can have.
+    """
+    midnight = datetime.datetime.combine(date, datetime.time(), datetime.UTC)
+    options = PlatformOptions(utc_start_s=int(midnight.timestamp()))
+    for section, place in ((fleet, ("board",)), (own, path)):
+        for option in dataclasses.fields(section):
+            key, value = (*place, option.name), getattr(section, option.name)
+            # Part of a bad list has been left out, so it is not what was meant.
+            if value is None or findings.has_below(*key):
+                continue
+            try:
+                options = _changed_board(options, option.name, value)
+            except ConfigError as error:
+                findings.add(key, error.message, hint=error.hint)
+    return options
+
+
+def _changed_board(options: PlatformOptions, key: str, value: Any) -> PlatformOptions:
+    if key != "serial":
+        return msgspec.structs.replace(options, **{key: value})
+    ports = [receiver.uart for receiver in value]
+    if len(set(ports)) != len(ports):
+        raise ConfigError("two receivers share one serial port.", hint="Give each its own uart.")
+    outputs = {one.uart: SerialOutput(one.format, one.rate_hz) for one in value}
+    return msgspec.structs.replace(options, serial_outputs=outputs)

@@ -1,6 +1,6 @@
 """The JSON Schema of the fleet file.
 
-``python -m pico_gz.run.config.schema > docs/fleet.schema.json`` writes it anew.
+``python -m pico_gz.run.config.schema > docs/fleet.schema.json`` writes it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ import msgspec
 from pydantic import TypeAdapter
 
 from pico_gz.core.rover_spec import PRESETS, RoverSpec
-from pico_gz.run.config.loader import OPTIONS
 from pico_gz.run.config.rover_settings import CHANNEL_MAPS, ROVER_KEYS
-from pico_gz.run.config.settings import FleetFile
+from pico_gz.run.config.settings import (
+    OPTIONS,
+    FleetFile,
+    LightweightOptions,
+    RoverSection,
+    SensorFigures,
+)
 
 _ADAPTER_TYPE = {"type": "string", "description": "Type of the simulator."}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,6 +31,7 @@ def fleet_schema() -> dict[str, Any]:
     schema = _cleaned(TypeAdapter(FleetFile).json_schema(mode="validation"))
     _add_rover_fields(schema["$defs"])
     _add_adapter_options(schema)
+    _describe_figures(schema["$defs"])
     return {"$schema": _DIALECT, "title": "pico_gz fleet file", **schema}
 
 
@@ -42,7 +48,7 @@ def _add_rover_fields(definitions: dict[str, Any]) -> None:
         definitions[name] = _cleaned(component)
     section = definitions["RoverSection"]["properties"]
     section["preset"]["enum"] = list(PRESETS)
-    for name in ROVER_KEYS:
+    for name in (name for name in ROVER_KEYS if name not in section):
         section[name] = _cleaned(fields[name])
         section[name].pop("default", None)  # the preset decides
     section["channels"] = {"anyOf": [{"enum": list(CHANNEL_MAPS)}, {"$ref": "#/$defs/ChannelMap"}]}
@@ -63,6 +69,15 @@ def _add_adapter_options(schema: dict[str, Any]) -> None:
     # A plugin takes what it likes.
     other = {"type": "object", "properties": {"type": _ADAPTER_TYPE}, "allOf": rules}
     schema["properties"]["adapters"] |= {"properties": tables, "additionalProperties": other}
+
+
+def _describe_figures(definitions: dict[str, Any]) -> None:
+    """Pydantic does not inherit the descriptions of a base class."""
+    figures = TypeAdapter(SensorFigures).json_schema()["properties"]
+    for section in (RoverSection, LightweightOptions):
+        for name, figure in figures.items():
+            key = definitions[section.__name__]["properties"][name]
+            key.setdefault("description", figure["description"])
 
 
 def _cleaned(node: Any) -> Any:

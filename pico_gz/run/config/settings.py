@@ -12,30 +12,18 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
-import msgspec
 from annotated_types import Ge, Gt, Interval
 
 from pico_gz.bridge.stall import StallPolicy
 from pico_gz.core.board_options import (
     AccelConvention,
     CompassUnit,
-    PlatformOptions,
     PressureUnit,
     SerialFormat,
-    SerialOutput,
 )
 from pico_gz.core.ports import DASHBOARD_PORT, FDM_BASE, FDM_STRIDE, MAVLINK_BASE, MAX_PORT, GcsMode
 from pico_gz.core.rover_spec import DEFAULT_PRESET
 from pico_gz.core.vehicle_config import NoiseProfile
-from pico_gz.errors import ConfigError
-from pico_gz.run.config.problems import Findings, KeyPath
-
-# Read by pydantic; a plain dictionary, so that this module does not import it.
-CHECKING: dict[str, Any] = {
-    "extra": "forbid",
-    "allow_inf_nan": False,
-    "use_attribute_docstrings": True,
-}
 
 Port = Annotated[int, Interval(ge=1, le=MAX_PORT)]
 PortOrOff = Annotated[int, Interval(ge=0, le=MAX_PORT)]
@@ -48,11 +36,20 @@ Milliseconds = Annotated[int, Interval(ge=1, le=3_600_000)]
 Degrees = Annotated[float, Interval(ge=-360, le=360)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SerialSection:
-    """A GPS receiver that talks on a serial port of the board."""
+class Table:
+    """A table of the fleet file; pydantic reads how to check it, without being imported here."""
 
-    __pydantic_config__: ClassVar[Any] = CHECKING
+    __slots__ = ()
+    __pydantic_config__: ClassVar[Any] = {
+        "extra": "forbid",
+        "allow_inf_nan": False,
+        "use_attribute_docstrings": True,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerialSection(Table):
+    """A GPS receiver that talks on a serial port of the board."""
 
     uart: Annotated[int, Interval(ge=0, le=7)] = 1
     """The serial port."""
@@ -63,10 +60,8 @@ class SerialSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardSection:
+class BoardSection(Table):
     """How sensors are mounted and read; the built-in autopilot and the scripts cope with it all."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     accel_convention: AccelConvention | None = None
     """At rest, z shows -9.81 (specific_force_frd, the default) or +9.81 (gravity_positive)."""
@@ -80,47 +75,6 @@ class BoardSection:
     """Battery volts per volt at the ADC pin; default 3.95."""
     serial: tuple[SerialSection, ...] | None = None
     """GPS receivers on serial ports; their day is the date of [origin]; default none."""
-
-
-def build_board(
-    fleet: BoardSection,
-    own: BoardSection,
-    path: KeyPath,
-    date: datetime.date,
-    findings: Findings,
-) -> PlatformOptions:
-    """The board of one vehicle: what its own table says wins over the fleet's.
-
-    Args:
-        fleet: ``[board]``.
-        own: the vehicle's own; an empty one is as good as none.
-        path: where the vehicle's own stands.
-        date: of the fleet; serial receivers start at its midnight, UTC.
-        findings: takes what no board can have.
-    """
-    midnight = datetime.datetime.combine(date, datetime.time(), datetime.UTC)
-    options = PlatformOptions(utc_start_s=int(midnight.timestamp()))
-    for section, place in ((fleet, ("board",)), (own, path)):
-        for option in fields(section):
-            key, value = (*place, option.name), getattr(section, option.name)
-            # Part of a bad list has been left out, so it is not what was meant.
-            if value is None or findings.has_below(*key):
-                continue
-            try:
-                options = _changed(options, option.name, value)
-            except ConfigError as error:
-                findings.add(key, error.message, hint=error.hint)
-    return options
-
-
-def _changed(options: PlatformOptions, key: str, value: Any) -> PlatformOptions:
-    if key != "serial":
-        return msgspec.structs.replace(options, **{key: value})
-    ports = [receiver.uart for receiver in value]
-    if len(set(ports)) != len(ports):
-        raise ConfigError("two receivers share one serial port.", hint="Give each its own uart.")
-    outputs = {one.uart: SerialOutput(one.format, one.rate_hz) for one in value}
-    return msgspec.structs.replace(options, serial_outputs=outputs)
 
 
 class TerrainKind(StrEnum):
@@ -140,10 +94,8 @@ class ObstacleKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TerrainSection:
+class TerrainSection(Table):
     """The ground, the same for Lightweight and for the Gazebo world."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     kind: TerrainKind = TerrainKind.FLAT
     """flat, ramp (one slope) or heightmap (a grid of heights)."""
@@ -166,10 +118,8 @@ class TerrainSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindSection:
+class WindSection(Table):
     """Steady wind and gusts."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     north_mps: Annotated[float, Interval(ge=-100, le=100)] = 0.0
     """Where the air moves to, north [m/s]."""
@@ -182,10 +132,8 @@ class WindSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObstacleSection:
+class ObstacleSection(Table):
     """Something that stands in the way; its place is the middle, or the start of a wall."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     kind: ObstacleKind = ObstacleKind.DISC
     """disc, wall or box."""
@@ -221,7 +169,7 @@ class LayoutKind(StrEnum):
 
 
 class ClockKind(StrEnum):
-    """How simulation time goes on."""
+    """How simulation time advances."""
 
     LOCKSTEP = "lockstep"
     SCALED = "scaled"
@@ -229,10 +177,8 @@ class ClockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetSection:
+class FleetSection(Table):
     """The fleet as a whole."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     name: str | None = None
     """Name of the fleet, part of file names; default: the file's name."""
@@ -251,10 +197,8 @@ class FleetSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OriginSection:
+class OriginSection(Table):
     """Where on Earth the fleet is: one place for world, GPS, home and magnetic field."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     lat_deg: Annotated[float, Interval(ge=-90, le=90)] = 35.681236
     """Latitude, WGS-84 [degrees]."""
@@ -267,13 +211,11 @@ class OriginSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeSection:
+class TimeSection(Table):
     """The fleet's clock, and what to do about a vehicle that does not answer."""
 
-    __pydantic_config__: ClassVar[Any] = CHECKING
-
     mode: ClockKind = ClockKind.LOCKSTEP
-    """lockstep: nobody moves until all have moved; scaled: that, paced; free_running."""
+    """lockstep: no vehicle moves until all have moved; scaled: that, paced; free_running."""
     step_us: Annotated[int, Interval(ge=100, le=1_000_000)] = 10_000
     """Length of a step [us]."""
     speed: Annotated[float, Interval(gt=0, le=1000)] | Literal["max"] = 1.0
@@ -287,10 +229,8 @@ class TimeSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayoutSection:
+class LayoutSection(Table):
     """Where the rovers start."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     kind: LayoutKind = LayoutKind.LINE
     """line: eastward; grid: rows eastward; circle: facing outward; explicit: from [[vehicle]]."""
@@ -299,10 +239,8 @@ class LayoutSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PortsSection:
+class PortsSection(Table):
     """Where the numbering of ports starts."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     fdm_base: Port = FDM_BASE
     """Simulator wire of vehicle 1 (UDP); the next port belongs to it as well."""
@@ -315,10 +253,8 @@ class PortsSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NetSection:
+class NetSection(Table):
     """Where the kit listens and whom it talks to. Loopback unless changed here."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     bind: str = "127.0.0.1"
     """Address to listen on (environment: PICO_GZ_BIND)."""
@@ -329,10 +265,8 @@ class NetSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MavlinkSection:
+class MavlinkSection(Table):
     """MAVLink to ground stations."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     gcs: GcsMode = GcsMode.PER_VEHICLE
     """per_vehicle: n sends to mavlink_base + (n-1); shared: all send to mavlink_base."""
@@ -345,35 +279,58 @@ class MavlinkSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoverSection:
+class SensorFigures(Table):
+    """Single figures of the sensors; what is not given is that of the fitted part."""
+
+    gps_noise_m: NotNegative | None = None
+    """White noise of the GPS position [m]."""
+    gps_rate_hz: Annotated[float, Interval(gt=0, le=100)] | None = None
+    """Position fixes per second."""
+    accel_noise_mss: NotNegative | None = None
+    """White noise of the accelerometer [m/s^2]."""
+    gyro_noise_rads: NotNegative | None = None
+    """White noise of the gyroscope [rad/s]."""
+    compass_noise_rad: NotNegative | None = None
+    """White noise of the compass heading [rad]."""
+
+    def given(self) -> dict[str, float]:
+        """The figures that were given, by the names of ``RoverSpec``."""
+        values = {key.name: getattr(self, key.name) for key in fields(SensorFigures)}
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoverSection(SensorFigures):
     """The rover, for the Lightweight simulator and for the generated Gazebo model.
 
     Any field of a rover may stand here too and wins over the preset.
     """
 
-    __pydantic_config__: ClassVar[Any] = CHECKING
-
     preset: str = DEFAULT_PRESET
     """The description to start from."""
     noise: NoiseProfile = NoiseProfile.TYPICAL
     """How bad the sensors are: off 0, low 0.3, typical 1, bad 3 times the data sheets."""
-    gps_noise_m: NotNegative | None = None
-    """White noise of the GPS position [m]; default: that of the fitted part."""
-    gps_rate_hz: Annotated[float, Interval(gt=0, le=100)] | None = None
-    """Position fixes per second; default: that of the fitted part."""
-    accel_noise_mss: NotNegative | None = None
-    """White noise of the accelerometer [m/s^2]; default: that of the fitted part."""
-    gyro_noise_rads: NotNegative | None = None
-    """White noise of the gyroscope [rad/s]; default: that of the fitted part."""
-    compass_noise_rad: NotNegative | None = None
-    """White noise of the compass heading [rad]; default: that of the fitted part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GazeboSection:
-    """Gazebo, when it is the simulator."""
+class LightweightOptions(SensorFigures):
+    """``LightweightConfig``, key by key; what is not given comes from the fleet."""
 
-    __pydantic_config__: ClassVar[Any] = CHECKING
+    wheel_base: Positive | None = None
+    """Distance between the wheels of the two sides [m]."""
+    max_speed: Positive | None = None
+    """Top speed [m/s]."""
+    max_turn_rate: NotNegative | None = None
+    """Fastest turn [rad/s]."""
+    gps_rate_hz: Positive | None = None
+    """Position fixes per second."""
+    seed: Seed | None = None
+    """Start of its random numbers; default: the fleet's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GazeboSection(Table):
+    """Gazebo, when it is the simulator."""
 
     physics_step_us: Annotated[int, Interval(ge=100, le=100_000)] = 2_000
     """Gazebo's own step [us]; step_us of [time] must be a whole multiple of it."""
@@ -396,10 +353,44 @@ class GazeboSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VehicleSection:
-    """What one vehicle has of its own."""
+class GazeboOptions(Table):
+    """``GazeboConfig``, key by key; what is not given comes from ``[gazebo]`` and ``[ports]``."""
 
-    __pydantic_config__: ClassVar[Any] = CHECKING
+    sensor_port: Port | None = None
+    """First port of vehicle 1: the plugin's, or ours in the JSON dialect; default: fdm_base."""
+    actuator_port: Port | None = None
+    """Second port of vehicle 1: ours, or the simulator's; default: sensor_port + 1."""
+    server_addr: str | None = None
+    """Where the simulator runs."""
+    ardupilot_compat: bool | None = None
+    """true: the unmodified ArduPilot plugin's wire; false: the kit's JSON, nothing external."""
+    timeout_ms: Milliseconds | None = None
+    """How long one step may take [ms]."""
+    fdm_stride: Annotated[int, Interval(ge=1, le=1000)] | None = None
+    """Distance between the port pairs of two vehicles."""
+    physics_step_us: Annotated[int, Interval(ge=100, le=100_000)] | None = None
+    """The simulator's own step [us]."""
+    lock_step: bool | None = None
+    """Whether the simulator waits for us; default: the plugin does, a JSON simulator does not."""
+    have_32_channels: bool | None = None
+    """Servo packets of 32 channels, as in the plugin's set-up; default false."""
+    shared_socket: bool | None = None
+    """JSON only: one pair of ports for all vehicles, distinguished by vehicle_id; default false."""
+    own_world: bool | None = None
+    """Whether the kit generated the world, and so moved the plugins of external vehicles."""
+    connect_timeout_s: NotNegative | None = None
+    """Give up connecting after this time [s]; default: wait without end."""
+    bind_addr: str | None = None
+    """Our own address; default: loopback for a simulator on this machine, else any."""
+
+
+# The options of [adapters.NAME], by the adapter's type.
+OPTIONS: dict[str, type] = {"lightweight": LightweightOptions, "gazebo": GazeboOptions}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VehicleSection(Table):
+    """What one vehicle has of its own."""
 
     id: Id | None = None
     """1..254 (255 with allow_gcs_sysid); also the MAVLink system id. Default: its place."""
@@ -434,10 +425,8 @@ class VehicleSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetFile:
+class FleetFile(Table):
     """A whole fleet file; every table and every key is optional."""
-
-    __pydantic_config__: ClassVar[Any] = CHECKING
 
     fleet: FleetSection = field(default_factory=FleetSection)
     origin: OriginSection = field(default_factory=OriginSection)

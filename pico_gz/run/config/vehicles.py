@@ -8,20 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from pico_gz.core import portable_math
 from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.ports import MAX_PORT, Link, PortRules
 from pico_gz.core.rover_spec import PRESETS, RoverSpec
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
-from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, sim_wire, wanted_adapter
+from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, wanted_adapter
 from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_file, check_text_name
 from pico_gz.run.config.fleet import VehiclePlan
 from pico_gz.run.config.overrides import FleetOverrides
-from pico_gz.run.config.port_plan import SimWire
+from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import check_preset
-from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection, build_board
+from pico_gz.run.config.rover_settings import build_board, check_preset
+from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection
 
 
 def place(kind: LayoutKind, spacing_m: float, vehicle_ids: Sequence[int]) -> dict[int, Pose]:
@@ -29,7 +31,7 @@ def place(kind: LayoutKind, spacing_m: float, vehicle_ids: Sequence[int]) -> dic
 
     line
         vehicle n at north 0, east ``spacing_m * (n - 1)``, looking north; so a vehicle stands at
-        the same place whoever else is there.
+        the same place in every fleet.
     grid
         as square as possible, rows eastward, the next row north of it, looking north.
     circle
@@ -71,7 +73,7 @@ def _circle(spacing_m: float, ids: Sequence[int]) -> dict[int, Pose]:
 
 DEFAULT_COUNT = 3
 _NO_TABLE = VehicleSection()
-_MOST_IDS_TOLD = 10
+_MAX_IDS_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +173,11 @@ class VehicleBuilder:
             check_file(mission, ("--mission",), str(mission), self._findings)
 
     def _check_explicit(self, entries: Mapping[int, Entry]) -> None:
-        """Who has no table at all has no place either."""
-        homeless = [i for i, entry in entries.items() if entry.table is _NO_TABLE]
-        if self._file.layout.kind is LayoutKind.EXPLICIT and homeless:
-            ids = ", ".join(map(str, homeless[:_MOST_IDS_TOLD]))
-            more = len(homeless) - _MOST_IDS_TOLD
+        """A vehicle without a table has no pose in an explicit layout."""
+        without_pose = [i for i, entry in entries.items() if entry.table is _NO_TABLE]
+        if self._file.layout.kind is LayoutKind.EXPLICIT and without_pose:
+            ids = ", ".join(map(str, without_pose[:_MAX_IDS_LISTED]))
+            more = len(without_pose) - _MAX_IDS_LISTED
             self._findings.add(
                 ("--layout",) if self._overrides.layout else ("layout", "kind"),
                 f"no place for vehicle {ids}" + (f" and {more} more." if more > 0 else "."),
@@ -234,7 +236,8 @@ class VehicleBuilder:
     def _rover_of(self, table: VehicleSection, path: KeyPath) -> RoverSpec:
         if table.preset is None:
             return self._rover
-        return PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
+        preset = PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
+        return msgspec.structs.replace(preset, **self._file.rover.given())
 
     def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
         default = f"rover_{number}"

@@ -91,7 +91,7 @@ def test_a_preset_sets_everything_and_keys_override_it():
     spec = config.spec()
     assert (spec.max_speed, spec.wheel_base) == (3.0, rover_spec("ardupilot_skid").wheel_base)
     assert config.wheel_base == spec.wheel_base
-    assert config.sensor_changes(spec) == {"gps_rate_hz": 10}
+    assert (spec.gps_rate_hz, spec.gps_noise_m) == (10, None)
     assert config.gps_noise_m is None
 
 

@@ -15,7 +15,8 @@ from pico_gz.core.ports import (
 )
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
-from pico_gz.run.config.port_plan import plan_ports
+from pico_gz.run.config.port_plan import SimWire, plan_ports
+from pico_gz.run.config.settings import NetSection
 
 RULES = PortRules()
 
@@ -26,6 +27,10 @@ def vehicle(number, **fields):
 
 def external(number):
     return vehicle(number, autopilot="external")
+
+
+def gazebo_wires(ids, **changes):
+    return {number: SimWire(**changes) for number in ids}
 
 
 def numbers(plan, role, protocol):
@@ -96,8 +101,8 @@ def test_an_offset_moves_everything_but_what_ardurover_opens():
     plan = plan_ports(
         [vehicle(1), external(2)],
         PortRules(offset=1000),
-        on_gazebo=[1, 2],
-        dashboard=("127.0.0.1", 8085),
+        wires=gazebo_wires([1, 2]),
+        dashboard=True,
     )
     assert numbers(plan, PortRole.BIND, "udp") == [10003, 10012, 20013]
     assert numbers(plan, PortRole.BIND, "tcp") == [6761, 9085]
@@ -111,7 +116,7 @@ def test_an_offset_moves_everything_but_what_ardurover_opens():
 def test_255_vehicles_fit(autopilot, on_gazebo, own_world):
     fleet = [vehicle(number, autopilot=autopilot) for number in range(1, 256)]
     plan = plan_ports(
-        fleet, RULES, on_gazebo=on_gazebo, own_world=own_world, dashboard=("127.0.0.1", 8085)
+        fleet, RULES, wires=gazebo_wires(on_gazebo, own_world=own_world), dashboard=True
     )
     plan.check()
     assert [ports.vehicle_id for ports in plan.vehicles] == list(range(1, 256))
@@ -119,7 +124,7 @@ def test_255_vehicles_fit(autopilot, on_gazebo, own_world):
 
 def test_mixed_fleet_fits():
     fleet = [vehicle(n, autopilot="external" if n % 2 else "builtin") for n in range(1, 255)]
-    plan_ports(fleet, RULES, on_gazebo=range(1, 128), dashboard=("127.0.0.1", 8085)).check()
+    plan_ports(fleet, RULES, wires=gazebo_wires(range(1, 128)), dashboard=True).check()
 
 
 def test_the_kit_sends_no_mavlink_for_an_external_vehicle():
@@ -153,7 +158,7 @@ def test_clashes_name_both_users(fleet):
 
 def test_a_ground_station_elsewhere_shares_no_port_with_us():
     fleet = [vehicle(1, mavlink_port=9012), vehicle(2)]
-    plan_ports(fleet, RULES, gcs_host="192.168.1.5").check()
+    plan_ports(fleet, RULES, net=NetSection(gcs_host="192.168.1.5")).check()
 
 
 def test_udp_and_tcp_do_not_clash():
@@ -230,6 +235,8 @@ def test_addresses():
         ("::1", True),
         ("0.0.0.0", False),
         ("127.evil", False),
+        ("127.0.0.300", False),
+        ("localhost", True),
     ],
 )
 def test_loopback(host, answer):

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from pico_gz.run.config import load_fleet
-from pico_gz.run.config.loader import OPTIONS
-from pico_gz.run.config.problems import field_types
+from pico_gz.run.config.field_types import field_types
 from pico_gz.run.config.rover_settings import ROVER_KEYS
-from pico_gz.run.config.settings import FleetFile, ObstacleSection, SerialSection, VehicleSection
+from pico_gz.run.config.settings import (
+    OPTIONS,
+    FleetFile,
+    ObstacleSection,
+    SerialSection,
+    VehicleSection,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs/fleet-file.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)

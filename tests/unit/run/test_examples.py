@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pico_gz.run.config import default_fleet, load_fleet
-from pico_gz.run.config.loader import OPTIONS
-from pico_gz.run.config.settings import FleetFile, VehicleSection
+from pico_gz.run.config.settings import OPTIONS, FleetFile, VehicleSection
 
 WORLDS = Path(__file__).parents[3] / "worlds"
 EXAMPLES = sorted(WORLDS.glob("*.toml"))

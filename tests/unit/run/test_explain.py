@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from pico_gz.run.config.loader import OPTIONS
-from pico_gz.run.config.problems import choices, expectation, field_types, resolve
-from pico_gz.run.config.settings import FleetFile
+from pico_gz.run.config.field_types import choices, expectation, field_types, resolve
+from pico_gz.run.config.settings import OPTIONS, FleetFile
 
 SECTIONS = [
     *(f.default_factory for f in dataclasses.fields(FleetFile) if f.name not in ("adapters",)),

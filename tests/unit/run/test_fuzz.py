@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import load_fleet
+from pico_gz.run.config.field_types import field_types
 from pico_gz.run.config.fleet import FleetConfig
-from pico_gz.run.config.problems import field_types
 from pico_gz.run.config.rover_settings import ROVER_KEYS
 from pico_gz.run.config.settings import FleetFile, ObstacleSection, VehicleSection
 

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from pico_gz.run.config.loader import KeyLines
+from pico_gz.run.config.toml_lines import KeyLines
 
 TEXT = '''\
 # a comment with [brackets] and = signs

@@ -161,7 +161,7 @@ def test_rover_fields_win_over_the_preset(load):
     assert second.rover.max_speed == 1.0
     assert second.config.preset == "ideal"
     assert second.config.noise is NoiseProfile.OFF
-    assert fleet.sensor_noise == {"gps_noise_m": 0.25}
+    assert (first.rover.gps_noise_m, second.rover.gps_noise_m) == (0.25, 0.25)
 
 
 @pytest.mark.parametrize("name", ["ardupilot", "pico_trail"])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sensor_rig import STEP_US, group_suite, lone_suite, run, stacked, wild_motion
 
 from pico_gz.core.messages import SensorData

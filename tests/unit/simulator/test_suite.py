@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sensor_rig import (
     FIELD,
     FRAME,
@@ -227,7 +226,7 @@ def test_suite_refuses_what_does_not_go_together() -> None:
         ({"imu_rate_hz": -1.0}, "imu_rate_hz"),
         ({"gps_rate_hz": float("nan")}, "gps_rate_hz"),
         ({"gps_noise_m": -0.5}, "gps_noise_m"),
-        ({"encoder_miss": 1.5}, "miss probability"),
+        ({"encoder_miss": 1.5}, "encoder_miss"),
         ({"vehicle_id": 0}, "0"),
     ],
 )
