@@ -14,8 +14,8 @@ from pico_gz.cli.tools.doctor import Examination, examine
 from pico_gz.cli.tools.doctor_checks import Finding, Need, State
 from pico_gz.core.ports import parse_address
 from pico_gz.errors import ConfigError
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import CheckResult, Outcome
 from pico_gz.testing.conformance_simulator import check_simulator
 
 
@@ -143,9 +143,9 @@ def conformance(
     """
     if simulator is not None and autopilot is None:
         host, port = parse_address(simulator)
-        results = check_simulator(host, port, timeout_s=timeout, tell=_tell)
+        results = check_simulator(host, port, timeout_s=timeout, report=_tell)
     elif autopilot is not None and simulator is None:
-        results = check_autopilot(autopilot, connect_s=timeout, tell=_tell)
+        results = check_autopilot(autopilot, connect_s=timeout, report=_tell)
     else:
         raise ConfigError("Say one of --simulator HOST:PORT and --autopilot PORT.")
     failed = sum(result.outcome is Outcome.FAIL for result in results)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from pico_gz.testing.conformance_result import (
+from pico_gz.testing.conformance import (
+    MAX_DATAGRAMS,
+    SLICE_S,
     CheckResult,
     Outcome,
-    Patience,
-    Tell,
+    Progress,
+    Report,
     require,
     require_port,
     require_timeout,
@@ -29,10 +31,7 @@ _ANSWER_S = 3.0
 _WITHHOLD_S = 2.5
 _QUIET_S = 0.3
 _AGAIN_S = 0.2
-_SLICE_S = 0.5
-# A peer that floods us must not keep us reading for ever.
-_MANY = 5000
-_MANY_SENDERS = 100
+_MAX_SENDERS = 100
 
 _BROKEN_RECORDS = (
     (b"", "an empty datagram"),
@@ -51,7 +50,7 @@ def check_autopilot(
     host: str = "127.0.0.1",
     connect_s: float = 30.0,
     steps: int = 500,
-    tell: Tell | None = None,
+    report: Report | None = None,
     network: Network | None = None,
 ) -> list[CheckResult]:
     """Serve an autopilot on ``port`` for a while and judge what it sends.
@@ -61,7 +60,7 @@ def check_autopilot(
         host: address to bind.
         connect_s: how long to wait for its first packet.
         steps: how many records to send.
-        tell: takes a line every few seconds while there is nothing else to see.
+        report: takes a line of progress every few seconds.
         network: to listen on.
 
     Raises:
@@ -70,7 +69,7 @@ def check_autopilot(
     """
     require_port(port)
     require_timeout(connect_s)
-    bench = _Bench(network or UdpNetwork(), host, port, tell)
+    bench = _Bench(network or UdpNetwork(), host, port, report)
     try:
         if not bench.connect(connect_s):
             reason = bench.why_not_connected(connect_s)
@@ -91,13 +90,13 @@ def check_autopilot(
 class _Bench:
     """A rover that stands still, served by hand so that every packet is seen."""
 
-    def __init__(self, network: Network, host: str, port: int, tell: Tell | None) -> None:
+    def __init__(self, network: Network, host: str, port: int, report: Report | None) -> None:
         vehicle = ExternalVehicle(vehicle_id=1, fdm_port=port)
         self._port = port
         self._connection = FdmConnection(vehicle)
         self._writer = RecordWriter(vehicle, ArduPilotProfile.UP_TO_4_6)
         self._poller = network.poller()
-        self._patience = Patience(tell, self._poller.now_s())
+        self._progress = Progress(report, self._poller.now_s())
         try:
             self._socket = network.bind(host, port)
         except BaseException:
@@ -159,7 +158,7 @@ class _Bench:
             # asked as fast as the machine goes.
             if Arrival.REPEATED in arrivals and self._poller.now_s() >= self._again_s:
                 self._send_record()
-            self._patience.note(self._poller.now_s(), "Waiting for the autopilot's answer ...")
+            self._progress.note(self._poller.now_s(), "Waiting for the autopilot's answer ...")
         return False
 
     def _send_record(self) -> None:
@@ -179,7 +178,7 @@ class _Bench:
                 return True
             waited_s = timeout_s - (until_s - self._poller.now_s())
             heard = self._connection.refusal
-            self._patience.note(
+            self._progress.note(
                 self._poller.now_s(),
                 f"Waiting for {what} on port {self._port}, {waited_s:.0f} of {timeout_s:g} s"
                 + (f"; somebody spoke: {heard.message}" if heard is not None else " ..."),
@@ -187,16 +186,16 @@ class _Bench:
         return False
 
     def _listen(self, seconds: float) -> None:
-        """Take whatever comes within a time, and answer nothing."""
+        """Read what arrives within a time, and answer nothing."""
         until_s = self._poller.now_s() + seconds
         while (left_s := until_s - self._poller.now_s()) > 0.0:
             self._read_within(left_s)
 
     def _read_within(self, timeout_s: float) -> set[Arrival]:
         """What has come, after a short wait for it."""
-        self._poller.wait(min(timeout_s, _SLICE_S))
+        self._poller.wait(min(timeout_s, SLICE_S))
         arrivals: set[Arrival] = set()
-        for _ in range(_MANY):
+        for _ in range(MAX_DATAGRAMS):
             item = self._socket.receive()
             if item is None:
                 break
@@ -204,7 +203,7 @@ class _Bench:
             arrival = self._connection.take(data, sender, self._poller.now_s())
             arrivals.add(arrival)
             self._sizes.add(len(data))
-            if sender not in self._senders and len(self._senders) < _MANY_SENDERS:
+            if sender not in self._senders and len(self._senders) < _MAX_SENDERS:
                 self._senders.append(sender)
             if arrival is not Arrival.REFUSED:
                 self._frames.append(int.from_bytes(data[4:8], "little"))

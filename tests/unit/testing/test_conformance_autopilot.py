@@ -7,8 +7,8 @@ import pytest
 
 from pico_gz.errors import ConfigError, PortClashError
 from pico_gz.testing.autopilot_twin import RESEND_S, SubstringParser
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import CheckResult, Outcome
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
@@ -154,13 +154,13 @@ def test_somebody_who_speaks_another_wire_is_quoted(raw, words):
 
 def test_waiting_is_told_every_few_seconds():
     lines: list[str] = []
-    check_autopilot(PORT, connect_s=10.0, tell=lines.append, network=MemoryNetwork())
+    check_autopilot(PORT, connect_s=10.0, report=lines.append, network=MemoryNetwork())
     assert lines == [f"Waiting for an autopilot on port 9002, {s} of 10 s ..." for s in (3, 6, 9)]
 
 
 def test_waiting_tells_of_a_stranger():
     lines: list[str] = []
-    Autopilot(raw=bytes(64)).check(connect_s=4.0, tell=lines.append)
+    Autopilot(raw=bytes(64)).check(connect_s=4.0, report=lines.append)
     assert "somebody spoke" in lines[0]
     assert "magic 0" in lines[0]
 
