@@ -3,10 +3,10 @@
 import pytest
 from gazebo_support import LEASES, gazebo_fleet, on_leased_ports
 from mode_tour import ModeTour
+from twin_process import TwinProcess
 
 from pico_gz.run.config import load_fleet
 from pico_gz.run.options import RunOptions
-from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.sitl import Sitl
 
 QUIET = RunOptions(mavlink=False, control=False, check_ports=False)
