@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_table
 from pico_gz.cli.tools.bench.figures import Figure
 from pico_gz.errors import ConfigError, did_you_mean
@@ -24,7 +25,7 @@ def bench(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 when a goal is missed.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Measure how fast the kit is on this machine.
 

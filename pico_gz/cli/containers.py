@@ -14,7 +14,8 @@ import typer
 
 from pico_gz.cli.console import StopOnSignal
 from pico_gz.cli.fleet_options import AUTO, open_fleet
-from pico_gz.cli.output import ExitCode, print_json, print_table
+from pico_gz.cli.options import AsJson, FleetPath, Rovers, RunName, Seed, Speed
+from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.containers.compose_file import problems
 from pico_gz.cli.tools.containers.engine import ContainerState, Engine, LogLine, lines_of, merged
 from pico_gz.cli.tools.containers.stack import (
@@ -39,19 +40,17 @@ _AUTO_TRIES = 4
 
 
 def up(
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    fleet_file: FleetPath = None,
     lightweight: Annotated[
         bool, typer.Option("--lightweight", help="Without Gazebo: small and quick.")
     ] = False,
     profile: Annotated[
         list[str] | None, typer.Option(help="More parts: gui, ardupilot; may be repeated.")
     ] = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    rovers: Rovers = None,
     autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
-    speed: Annotated[
-        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
-    ] = None,
+    seed: Seed = None,
+    speed: Speed = None,
     gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
     record: Annotated[bool, typer.Option("--record", help="Keep a recording.")] = False,
     runs: Annotated[
@@ -67,7 +66,7 @@ def up(
     timeout: Annotated[
         float, typer.Option(help="Seconds the services may take to become healthy.")
     ] = _TIMEOUT_S,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Start a fleet in containers, wait until it is healthy, and say where to connect.
 
@@ -97,12 +96,12 @@ def up(
     with Engine() as engine, StopOnSignal(_interrupt) as stopped:
 
         def attempt(settings: StackSettings) -> Addresses:
-            return start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+            return start(settings, engine, build=build, timeout_s=timeout, tell=print_progress)
 
         try:
             settings, found = _start_on_ports(settings, port_offset, attempt)
         except KeyboardInterrupt:
-            _tell(f"Stopped. pico-gz down{_named(name)} removes what was started.")
+            print_progress(f"Stopped. pico-gz down{_named(name)} removes what was started.")
             return stopped.exit_code
     if as_json:
         print_json({"run": name, "services": settings.services, **dataclasses.asdict(found)})
@@ -151,7 +150,7 @@ def _start_on_ports(
         try:
             return moved, attempt(moved)
         except PortClashError as exc:
-            _tell(f"{exc} Looking for others.")
+            print_progress(f"{exc} Looking for others.")
     moved = _with_ports(settings, text)
     return moved, attempt(moved)
 
@@ -166,10 +165,6 @@ def _with_ports(settings: StackSettings, text: str) -> StackSettings:
         return moved(int(text))
     except ValueError:
         raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Addresses) -> None:
@@ -201,11 +196,11 @@ def _named(name: str) -> str:
 
 
 def down(
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    name: RunName = DEFAULT_NAME,
     volumes: Annotated[
         bool, typer.Option("--volumes", help="Also the volume with recordings, if there is one.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Stop and remove everything that carries this run's label, and nothing else.
 
@@ -227,8 +222,8 @@ _HEADER = ("service", "health", "cpu", "memory", "real time", "vehicles", "publi
 
 
 def status(
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    name: RunName = DEFAULT_NAME,
+    as_json: AsJson = False,
 ) -> int:
     """Show the containers of a run: health, processor, memory, real-time factor, vehicles.
 
@@ -298,8 +293,8 @@ def logs(
     services: Annotated[list[str] | None, typer.Argument(metavar="[SERVICE]...")] = None,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C.")] = False,
     tail: Annotated[int | None, typer.Option(help="Only the last lines of each.")] = None,
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    name: RunName = DEFAULT_NAME,
+    as_json: AsJson = False,
 ) -> int:
     """Show what the containers say, all of them in the order of time.
 

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from pico_gz.cli.console import StopOnSignal, show_warnings
+from pico_gz.cli.options import AsJson, RunFolder
 from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.errors import ConfigError
 from pico_gz.run.recording.diff import diff_runs
@@ -22,7 +23,7 @@ from pico_gz.run.rerun import rerun as repeat
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
     start: Annotated[float, typer.Option(help="Recorded time to begin at [s].")] = 0.0,
     paused: Annotated[bool, typer.Option("--paused", help="Begin with time held.")] = False,
@@ -63,12 +64,12 @@ def replay(
 
 
 def plot(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help=".png, .svg, .pdf or .html"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a recording: track, speed, cross-track, estimator error, latency.
 
@@ -89,7 +90,7 @@ def plot(
 def diff(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Find the first difference of two recordings: step, vehicle, channel and field.
 
@@ -118,11 +119,11 @@ def diff(
 
 
 def rerun(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     by: Annotated[
         RerunBy, typer.Option(help="What to repeat from: actuators, or seed.")
     ] = RerunBy.ACTUATORS,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Repeat a recorded run and prove that every bit comes again.
 
