@@ -11,6 +11,14 @@ from pico_gz.testing.port_lease import PortLeases
 
 LEASES = PortLeases()
 
+
+@pytest.fixture(autouse=True)
+def give_ports_back():
+    """For modules that import it: the ports of ``LEASES`` are free again after each test."""
+    yield
+    LEASES.release()
+
+
 needs_gazebo = pytest.mark.skipif(
     bool(find_gazebo().problem), reason=f"no Gazebo here: {find_gazebo().problem}"
 )
