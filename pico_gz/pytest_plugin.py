@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pico_gz.testing.ardurover import ArduRovers
     from pico_gz.testing.harness import SimOptions, SitlHarness
     from pico_gz.testing.port_lease import PortLeases
-    from pico_gz.testing.rover_handle import RoverHandle
-    from pico_gz.testing.sitl import Sitl
+    from pico_gz.testing.sitl import RoverHandle, Sitl
 
 
 _HARNESS = pytest.StashKey["SitlHarness"]()

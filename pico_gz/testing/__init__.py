@@ -25,7 +25,7 @@ _EXPORTS = {
     "check_adapter": "pico_gz.testing.adapter_check",
     "ScriptedAdapter": "pico_gz.testing.scripted_adapter",
     "PortLeases": "pico_gz.testing.port_lease",
-    "RoverHandle": "pico_gz.testing.rover_handle",
+    "RoverHandle": "pico_gz.testing.sitl",
     "SimulationTimeoutError": "pico_gz.testing.sitl",
     "Sitl": "pico_gz.testing.sitl",
     "assert_min_separation": "pico_gz.testing.assertions",

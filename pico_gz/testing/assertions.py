@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.errors import ConfigError
-from pico_gz.testing.rover_handle import RoverHandle
-from pico_gz.testing.sitl import Sitl
+from pico_gz.testing.sitl import RoverHandle, Sitl
 
 Point = tuple[float, float]
 Subject = TypeVar("Subject", Sitl, RoverHandle)
