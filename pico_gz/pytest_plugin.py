@@ -93,7 +93,7 @@ def _seed(text: str) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest about the marker."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers", "sitl(**keywords): the fleet of the fixture 'rover', as for the fixture 'sitl'"
     )
@@ -103,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell how to look at a failure and how to repeat it."""
+    """Report how to look at a failure and how to repeat it."""
     report = yield
     harness = item.stash.get(_HARNESS, None)
     if harness is None:

@@ -39,7 +39,7 @@ def bench(
     """Measure how fast the kit is on this machine.
 
     Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
-    same run, because machines differ and are noisy; bare_loop_us tells how fast this one is.
+    same run, because machines differ and are noisy; bare_loop_us shows how fast this one is.
 
     The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
 

@@ -83,7 +83,7 @@ class LiveStatus:
         while not self._closed.wait(_PLAIN_PERIOD_S):
             try:
                 print(headline(self._session), flush=True)
-            except OSError:  # nobody reads any more; the run goes on
+            except OSError:  # stdout was closed; the run continues
                 return
 
     def _loop_terminal(self) -> None:

@@ -56,12 +56,12 @@ def up(
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="Where recordings and files of the run go.")
     ] = Path("runs"),
-    name: Annotated[str, typer.Option(help="Of the run; several can go on.")] = DEFAULT_NAME,
+    name: Annotated[str, typer.Option(help="Of the run; several can run at once.")] = DEFAULT_NAME,
     port_offset: Annotated[
         str, typer.Option(metavar="N|auto", help="Move the ports on this machine.")
     ] = "0",
     build: Annotated[
-        bool | None, typer.Option(help="Make the images anew, or never; default: if missing.")
+        bool | None, typer.Option(help="Make the images again, or never; default: if missing.")
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds the services may take to become healthy.")
@@ -71,7 +71,7 @@ def up(
     """Start a fleet in containers, wait until it is healthy, and say where to connect.
 
     Needs a Docker engine and Compose. Images that are missing are made first, which takes
-    minutes once. The containers go on until pico-gz down.
+    minutes once. The containers run until pico-gz down.
 
     Example:
       pico-gz up --lightweight
@@ -96,7 +96,7 @@ def up(
     with Engine() as engine, StopOnSignal(_interrupt) as stopped:
 
         def attempt(settings: StackSettings) -> Addresses:
-            return start(settings, engine, build=build, timeout_s=timeout, tell=print_progress)
+            return start(settings, engine, build=build, timeout_s=timeout, report=print_progress)
 
         try:
             settings, found = _start_on_ports(settings, port_offset, attempt)
@@ -186,7 +186,7 @@ def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Address
 
 
 def _waits_for_others(settings: StackSettings, fleet: FleetConfig) -> bool:
-    """The simulator's wire is not published, so nobody outside can drive."""
+    """The simulator's wire is not published, so no autopilot outside can drive."""
     external = any(plan.config.autopilot == "external" for plan in fleet.vehicles)
     return external and "ardupilot" not in settings.profiles
 
@@ -254,7 +254,7 @@ def _trouble(container: ContainerState, name: str) -> str:
     if container.state == "running":
         return f"{container.service}: {container.last_check}" if container.last_check else ""
     named = "" if name == DEFAULT_NAME else f" --name {name}"
-    return f"{container.service}: pico-gz logs {container.service}{named} tells more."
+    return f"{container.service}: pico-gz logs {container.service}{named} shows more."
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ _QUEUE_LIMIT = 10_000
 
 def logs(
     services: Annotated[list[str] | None, typer.Argument(metavar="[SERVICE]...")] = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Continue until Ctrl-C.")] = False,
     tail: Annotated[int | None, typer.Option(help="Only the last lines of each.")] = None,
     name: RunName = DEFAULT_NAME,
     as_json: AsJson = False,
@@ -346,7 +346,7 @@ def _followed(
             for line in _stream(engine, state, tail=tail, follow=True):
                 waiting.put(line)
             waiting.put(None)
-        except PicoGzError as error:  # for whoever reads the lines, not for this thread
+        except PicoGzError as error:  # for the reader of the lines, not for this thread
             waiting.put(error)
 
     for state in containers:

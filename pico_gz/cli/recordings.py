@@ -127,7 +127,7 @@ def rerun(
 ) -> int:
     """Repeat a recorded run and prove that every bit comes again.
 
-    By actuators, the recorded commands drive the simulator, whoever gave them. By seed,
+    By actuators, the recorded commands drive the simulator, no matter who gave them. By seed,
     everything runs again, autopilots and missions too; what a ground station did is missing
     then. Failures and poses that were set by hand do not come again. A difference ends with
     exit code 1, and so does a recording whose digest is not the one in its run.json.
@@ -153,7 +153,7 @@ def _print_result(folder: Path, result: RerunResult) -> None:
     if result.difference is not None:
         print(f"First difference (recorded | repeated): {result.difference}")
     if result.is_of_another_run:
-        print(f"  run.json {result.run_sha256}: it tells of another run than was recorded.")
+        print(f"  run.json {result.run_sha256}: it describes another run than was recorded.")
     print(_verdict(result))
 
 

@@ -79,7 +79,7 @@ def run(
     """Run a fleet of rovers.
 
     Without a fleet file, three rovers drive one square each and the run ends by itself. With
-    one, it goes on until Ctrl-C, so that a ground station can command the rovers; --mission
+    one, it runs until Ctrl-C, so that a ground station can command the rovers; --mission
     with --until-done ends it when all missions are done.
 
     Example:
@@ -122,7 +122,7 @@ def run(
     ):
         if not as_json:
             print_start(session)
-        elif options.dashboard is not None:  # its address may hold a token that nobody else knows
+        elif options.dashboard is not None:  # its address may hold a token shown nowhere else
             print(session.connection_lines()[-1], file=sys.stderr)
         try:
             result = _run_shown(session, quiet=as_json)
@@ -143,7 +143,7 @@ def _print_result(result: RunResult, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator[FleetRun]:
-    """Open the session; ports that somebody took since they were found free are moved."""
+    """Open the session; ports that were taken since they were found free are moved."""
     with contextlib.ExitStack() as opened:
         for _ in range(_MAX_MOVES if may_move else 0):
             try:

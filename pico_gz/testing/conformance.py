@@ -330,7 +330,7 @@ class Probe:
         return self.record().timestamp_s
 
     def answers(self) -> bool:
-        """Whether it goes on where it last answered."""
+        """Whether it still answers, from the last answered frame on."""
         self.frame = self.answered_frame
         try:
             self.step()

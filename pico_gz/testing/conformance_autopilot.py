@@ -126,7 +126,7 @@ class _Bench:
     def why_not_connected(self, waited_s: float) -> str:
         refusal = self._connection.refusal
         if refusal is None:
-            return f"nobody spoke to port {self._port} within {waited_s:g} s"
+            return f"nothing was received on port {self._port} within {waited_s:g} s"
         host, port = self._senders[-1]
         return f"{host}:{port} spoke, but sent no servo packet: {refusal.message} {refusal.hint}"
 
@@ -181,7 +181,7 @@ class _Bench:
             self._progress.note(
                 self._poller.now_s(),
                 f"Waiting for {what} on port {self._port}, {waited_s:.0f} of {timeout_s:g} s"
-                + (f"; somebody spoke: {heard.message}" if heard is not None else " ..."),
+                + (f"; received: {heard.message}" if heard is not None else " ..."),
             )
         return False
 
@@ -249,7 +249,7 @@ class _Bench:
             self._send(data)
             self._listen(_QUIET_S)
             require(self._frames[-1] == before, f"{what} was taken for a step")
-        require(self._step(), "it does not go on after a broken record")
+        require(self._step(), "it does not continue after a broken record")
         return "ignored"
 
     def check_withheld(self) -> str:
@@ -261,5 +261,5 @@ class _Bench:
         frame = self._frames[before - 1]
         others = ", ".join(str(other) for other in sorted(set(repeats) - {frame})[:3])
         require(not others, f"sent frame {others} although {frame} had no record")
-        require(self._step(), "it does not go on after a withheld record")
+        require(self._step(), "it does not continue after a withheld record")
         return f"{len(repeats)} repeats in {_WITHHOLD_S} s"

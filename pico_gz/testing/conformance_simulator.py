@@ -256,7 +256,7 @@ def _accepts_a_gap(probe: Probe) -> str:
     probe.frame += 50
     times_s = [before_s, probe.time_s(), probe.time_s()]
     require(_rise(times_s), f"times after a gap: {_listed(times_s)} s")
-    return "goes on"
+    return "continues"
 
 
 @_tried(11, "of queued packets the newest counts")
@@ -356,7 +356,7 @@ def _survives_a_restart(probe: Probe) -> str:
     probe.frame = -1
     times_s = [before_s, *(probe.time_s() for _ in range(3))]
     require(_rise(times_s), f"times after a restart: {_listed(times_s)} s")
-    return "goes on"
+    return "continues"
 
 
 @_tried(17, "an autopilot on another port is followed")

@@ -61,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         name: what was looked for.
         state: how it is.
         need: what it is needed for.
-        version: of what was found; part of bug reports, so never a path or a name of somebody.
+        version: of what was found; part of bug reports, so never a path or a personal name.
         detail: where it is or what is wrong, for people at this machine.
         remedy: how to get it, or what to do about it.
     """
@@ -455,7 +455,7 @@ NAME = "container reach"
 HOST = "host.docker.internal"
 # Together below the deadline of the examination.
 LOOK_S, RUN_S, REMOVE_S = 0.5, 1.5, 0.5
-# Whether somebody listens does not matter: a refusal has come from the host, too.
+# Whether a program listens does not matter: a refusal has come from the host, too.
 _PROBE = f"""
 import socket
 try:
@@ -504,7 +504,7 @@ def _try_it(image: str) -> Finding:
             remedy=_REMEDIES[text],
         )
     said = text.splitlines()[0][:200] if text else f"exit code {code}"
-    return _not_checked(f"a container of {image} did not tell: {said}")
+    return _not_checked(f"a container of {image} gave no answer: {said}")
 
 
 def _run_command(name: str, image: str) -> list[str]:

@@ -53,7 +53,7 @@ class ContainerState:
 
 
 def container_state(attributes: Mapping[str, Any]) -> ContainerState:
-    """Read what the engine tells of a container (``docker inspect``)."""
+    """Read what the engine reports of a container (``docker inspect``)."""
     state = attributes["State"]
     health = state.get("Health") or {}
     checks = health.get("Log") or []
@@ -94,7 +94,7 @@ def usage_of(stats: Mapping[str, Any]) -> Usage:
     processors = now.get("online_cpus") or 1
     percent = 100.0 * used / system * processors if system > 0 and used > 0 else 0.0
     memory = stats.get("memory_stats", {})
-    # The page cache is given back when somebody needs it; "docker stats" leaves it out, too.
+    # The page cache is given back on demand; "docker stats" leaves it out, too.
     details = memory.get("stats", {})
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
     return Usage(percent, max(0, memory.get("usage", 0) - cache))
