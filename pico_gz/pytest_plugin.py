@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pico_gz.testing.ardurover import ArduRovers
     from pico_gz.testing.harness import SimOptions, SitlHarness
     from pico_gz.testing.port_lease import PortLeases
-    from pico_gz.testing.rover_handle import RoverHandle
-    from pico_gz.testing.sitl import Sitl
+    from pico_gz.testing.sitl import RoverHandle, Sitl
 
 
 _HARNESS = pytest.StashKey["SitlHarness"]()
@@ -94,7 +93,7 @@ def _seed(text: str) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest about the marker."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers", "sitl(**keywords): the fleet of the fixture 'rover', as for the fixture 'sitl'"
     )
@@ -104,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell how to look at a failure and how to repeat it."""
+    """Report how to look at a failure and how to repeat it."""
     report = yield
     harness = item.stash.get(_HARNESS, None)
     if harness is None:

@@ -61,7 +61,7 @@ def run_command(arguments: Sequence[str]) -> int:
         result = app(list(arguments) or ["--help"], standalone_mode=False, prog_name="pico-gz")
         sys.stdout.flush()
     except SystemExit as stop:
-        # typer's own way to end when nobody reads stdout any more: the reader has seen enough.
+        # typer's own way to end when stdout was closed: the reader has seen enough.
         if isinstance(stop.__context__, BrokenPipeError):
             return _without_a_reader()
         raise
@@ -88,7 +88,7 @@ def _without_a_reader() -> int:
 
 
 def _give_up_stdout_if_broken() -> None:
-    """What cannot be written (the disk is full) was told; the interpreter must not try again."""
+    """What cannot be written (the disk is full) was reported; do not let Python try again."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from pico_gz.cli.output import ExitCode, print_json, print_table
-from pico_gz.cli.tools.bench.figures import Figure
+from pico_gz.cli.options import AsJson
+from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
+from pico_gz.cli.tools.bench.figures import PREFIX, Figure, bare_loop_us
 from pico_gz.errors import ConfigError, did_you_mean
 
-Group = Callable[[], Iterable[Figure]]
+# Group -> the module of tools.bench that measures it, as ``<group>_figures``.
+_GROUPS = {
+    "simulator": "parts",
+    "autopilot": "parts",
+    "stack": "stack",
+    "fleet": "stack",
+    "wire": "wire",
+    "start": "parts",
+}
+_ON_REQUEST = {"gazebo": "gazebo"}
 
 
 def bench(
@@ -24,12 +34,12 @@ def bench(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 when a goal is missed.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Measure how fast the kit is on this machine.
 
     Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
-    same run, because machines differ and are noisy; bare_loop_us tells how fast this one is.
+    same run, because machines differ and are noisy; bare_loop_us shows how fast this one is.
 
     The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
 
@@ -38,8 +48,6 @@ def bench(
       pico-gz bench --only simulator --only start --json
       pico-gz bench --only gazebo
     """
-    from pico_gz.cli.tools.bench.figures import bare_loop_us
-
     reference_us = bare_loop_us()
     figures = list(_measure(_chosen(only), quiet=as_json))
     missed = [figure for figure in figures if not figure.reached]
@@ -61,72 +69,21 @@ def bench(
     return ExitCode.FAILED if strict and missed else ExitCode.DONE
 
 
-def _chosen(only: list[str] | None) -> dict[str, Group]:
+def _chosen(only: list[str] | None) -> dict[str, str]:
     known = {**_GROUPS, **_ON_REQUEST}
     for name in only or ():
         if name not in known:
             raise ConfigError(f"No group of figures {name!r}.", hint=did_you_mean(name, known))
-    return {name: group for name, group in known.items() if name in only} if only else _GROUPS
+    return {name: module for name, module in known.items() if name in only} if only else _GROUPS
 
 
-def _measure(groups: dict[str, Group], *, quiet: bool) -> Iterator[Figure]:
-    for number, (name, group) in enumerate(groups.items(), start=1):
+def _measure(groups: dict[str, str], *, quiet: bool) -> Iterator[Figure]:
+    for number, (name, module) in enumerate(groups.items(), start=1):
         if not quiet:
-            print(f"[{number}/{len(groups)}] {name} ...", file=sys.stderr, flush=True)
-        yield from group()
-
-
-def _simulator() -> list[Figure]:
-    from pico_gz.cli.tools.bench import parts as simulator
-
-    return simulator.figures()
-
-
-def _stack() -> list[Figure]:
-    from pico_gz.cli.tools.bench import stack
-
-    return [stack.bridge_figure(), stack.one_rover_figure(), stack.ten_rovers_figure()]
-
-
-def _fleet() -> list[Figure]:
-    from pico_gz.cli.tools.bench import stack
-
-    return stack.full_fleet_figures()
-
-
-def _autopilot() -> list[Figure]:
-    from pico_gz.cli.tools.bench import parts as autopilot
-
-    return [autopilot.figure()]
-
-
-def _wire() -> list[Figure]:
-    from pico_gz.cli.tools.bench import wire
-
-    return wire.figures()
-
-
-def _start() -> list[Figure]:
-    from pico_gz.cli.tools.bench import parts as start
-
-    return start.start_figures()
-
-
-def _gazebo() -> Iterable[Figure]:
-    from pico_gz.cli.tools.bench import gazebo
-
-    return gazebo.figures()
-
-
-_GROUPS: dict[str, Group] = {
-    "simulator": _simulator,
-    "autopilot": _autopilot,
-    "stack": _stack,
-    "fleet": _fleet,
-    "wire": _wire,
-    "start": _start,
-}
-_ON_REQUEST: dict[str, Group] = {"gazebo": _gazebo}
+            print_progress(f"[{number}/{len(groups)}] {name} ...")
+        # Imported on use: a group must not pay for, or depend on, what another needs.
+        measures = importlib.import_module(f"pico_gz.cli.tools.bench.{module}")
+        yield from getattr(measures, f"{name}_figures")()
 
 
 def _print(figures: list[Figure], reference_us: float) -> None:
@@ -148,8 +105,6 @@ def _print(figures: list[Figure], reference_us: float) -> None:
 
 def profile_line(figure: Figure) -> str:
     """The shares of a figure that was explained; empty for others."""
-    from pico_gz.cli.tools.bench.figures import PREFIX
-
     parts = [
         (name.removeprefix(PREFIX), percent)
         for name, percent in figure.detail.items()

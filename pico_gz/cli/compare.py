@@ -12,7 +12,8 @@ import typer
 
 from pico_gz.cli.console import show_warnings
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.output import ExitCode, print_json, print_table
+from pico_gz.cli.options import AsJson, FleetPath, PortOffset
+from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.comparison import (
     PHASES,
     Difference,
@@ -32,17 +33,15 @@ Tracks = Mapping[int, Track]
 
 
 def compare(
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    fleet_file: FleetPath = None,
     rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
     first: Annotated[str, typer.Option(help="The simulator to compare with.")] = "lightweight",
     second: Annotated[str, typer.Option(help="The simulator that is compared.")] = "gazebo",
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Draw it too (extra plots).")
     ] = None,
-    port_offset: Annotated[
-        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
-    ] = "0",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    port_offset: PortOffset = "0",
+    as_json: AsJson = False,
 ) -> int:
     """Drive the same commands by the clock on two simulators and show how far apart they are.
 
@@ -63,7 +62,7 @@ def compare(
         choose_adapters(fleet.with_adapters({plan.id: name for plan in fleet.vehicles}))
     tracks = []
     for name in names:
-        print(f"Driving on {name} ...", file=sys.stderr, flush=True)
+        print_progress(f"Driving on {name} ...")
         tracks.append(drive_open_loop(fleet, name))
     pair = tracks[0], tracks[1]
     if plot is not None:

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.output import print_json
+from pico_gz.cli.options import AsJson, Force, RunName
+from pico_gz.cli.output import print_json, write_file
 from pico_gz.cli.tools.containers.build import ComposeCommand, build_context
 from pico_gz.cli.tools.containers.compose_file import (
     ComposeFile,
@@ -26,7 +27,7 @@ from pico_gz.cli.tools.containers.stack import (
     prepare_runs,
     require_readable,
 )
-from pico_gz.errors import ConfigError, MissingProgramError
+from pico_gz.errors import MissingProgramError
 from pico_gz.run.config.overrides import FleetOverrides
 
 
@@ -44,9 +45,9 @@ def compose(
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where those go; default: a volume.")
     ] = None,
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    name: RunName = DEFAULT_NAME,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a Compose file for exactly this fleet, with several worlds when one is too small.
 
@@ -70,7 +71,7 @@ def compose(
     )
     text = ComposeFile(fleet, parts, options).text()
     was_checked = _check(text, options)
-    _write(output, text, force=force)
+    write_file(output, text, force=force)
     if as_json:
         print_json({"file": str(output), "parts": [_as_dict(part) for part in parts],
                     "checked": was_checked})  # fmt: skip
@@ -98,16 +99,6 @@ def _check(text: str, options: ComposeOptions) -> bool:
             return False
         command.run("--profile", "*", "config", "--quiet")
     return True
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise ConfigError(
-            f"{path} exists already.", hint="--force overwrites it; -o FILE writes another one."
-        ) from None
 
 
 def _as_dict(part: FleetPart) -> dict[str, object]:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pico_gz.bridge.clock import FreeRunning, speed_of
-from pico_gz.cli.output import ExitCode, print_table
+from pico_gz.cli.output import ExitCode, print_progress, print_table
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.result import RunResult
@@ -83,7 +83,7 @@ class LiveStatus:
         while not self._closed.wait(_PLAIN_PERIOD_S):
             try:
                 print(headline(self._session), flush=True)
-            except OSError:  # nobody reads any more; the run goes on
+            except OSError:  # stdout was closed; the run continues
                 return
 
     def _loop_terminal(self) -> None:
@@ -245,11 +245,11 @@ class StopOnSignal:
     def _leave(self) -> None:
         _daemon_timer(_LAST_WORDS_S, lambda: os._exit(self.exit_code)).start()
         try:
-            _tell("The step under way does not end: left without it.")
+            print_progress("The step under way does not end: left without it.")
             self._last_words()
             sys.stdout.flush()
         except Exception as exc:  # the process ends, whatever they run into
-            _tell(f"There is no summary: {type(exc).__name__}: {exc}")
+            print_progress(f"There is no summary: {type(exc).__name__}: {exc}")
         finally:
             os._exit(self.exit_code)
 
@@ -258,7 +258,3 @@ def _daemon_timer(delay_s: float, call: Callable[[], None]) -> threading.Timer:
     timer = threading.Timer(delay_s, call)
     timer.daemon = True
     return timer
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -14,7 +14,8 @@ import typer
 
 from pico_gz.cli.console import StopOnSignal
 from pico_gz.cli.fleet_options import AUTO, open_fleet
-from pico_gz.cli.output import ExitCode, print_json, print_table
+from pico_gz.cli.options import AsJson, FleetPath, Rovers, RunName, Seed, Speed
+from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.containers.compose_file import problems
 from pico_gz.cli.tools.containers.engine import ContainerState, Engine, LogLine, lines_of, merged
 from pico_gz.cli.tools.containers.stack import (
@@ -39,40 +40,38 @@ _AUTO_TRIES = 4
 
 
 def up(
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    fleet_file: FleetPath = None,
     lightweight: Annotated[
         bool, typer.Option("--lightweight", help="Without Gazebo: small and quick.")
     ] = False,
     profile: Annotated[
         list[str] | None, typer.Option(help="More parts: gui, ardupilot; may be repeated.")
     ] = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
+    rovers: Rovers = None,
     autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
-    speed: Annotated[
-        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
-    ] = None,
+    seed: Seed = None,
+    speed: Speed = None,
     gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
     record: Annotated[bool, typer.Option("--record", help="Keep a recording.")] = False,
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="Where recordings and files of the run go.")
     ] = Path("runs"),
-    name: Annotated[str, typer.Option(help="Of the run; several can go on.")] = DEFAULT_NAME,
+    name: Annotated[str, typer.Option(help="Of the run; several can run at once.")] = DEFAULT_NAME,
     port_offset: Annotated[
         str, typer.Option(metavar="N|auto", help="Move the ports on this machine.")
     ] = "0",
     build: Annotated[
-        bool | None, typer.Option(help="Make the images anew, or never; default: if missing.")
+        bool | None, typer.Option(help="Make the images again, or never; default: if missing.")
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds the services may take to become healthy.")
     ] = _TIMEOUT_S,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Start a fleet in containers, wait until it is healthy, and say where to connect.
 
     Needs a Docker engine and Compose. Images that are missing are made first, which takes
-    minutes once. The containers go on until pico-gz down.
+    minutes once. The containers run until pico-gz down.
 
     Example:
       pico-gz up --lightweight
@@ -97,12 +96,12 @@ def up(
     with Engine() as engine, StopOnSignal(_interrupt) as stopped:
 
         def attempt(settings: StackSettings) -> Addresses:
-            return start(settings, engine, build=build, timeout_s=timeout, tell=_tell)
+            return start(settings, engine, build=build, timeout_s=timeout, report=print_progress)
 
         try:
             settings, found = _start_on_ports(settings, port_offset, attempt)
         except KeyboardInterrupt:
-            _tell(f"Stopped. pico-gz down{_named(name)} removes what was started.")
+            print_progress(f"Stopped. pico-gz down{_named(name)} removes what was started.")
             return stopped.exit_code
     if as_json:
         print_json({"run": name, "services": settings.services, **dataclasses.asdict(found)})
@@ -151,7 +150,7 @@ def _start_on_ports(
         try:
             return moved, attempt(moved)
         except PortClashError as exc:
-            _tell(f"{exc} Looking for others.")
+            print_progress(f"{exc} Looking for others.")
     moved = _with_ports(settings, text)
     return moved, attempt(moved)
 
@@ -166,10 +165,6 @@ def _with_ports(settings: StackSettings, text: str) -> StackSettings:
         return moved(int(text))
     except ValueError:
         raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Addresses) -> None:
@@ -191,7 +186,7 @@ def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Address
 
 
 def _waits_for_others(settings: StackSettings, fleet: FleetConfig) -> bool:
-    """The simulator's wire is not published, so nobody outside can drive."""
+    """The simulator's wire is not published, so no autopilot outside can drive."""
     external = any(plan.config.autopilot == "external" for plan in fleet.vehicles)
     return external and "ardupilot" not in settings.profiles
 
@@ -201,11 +196,11 @@ def _named(name: str) -> str:
 
 
 def down(
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
+    name: RunName = DEFAULT_NAME,
     volumes: Annotated[
         bool, typer.Option("--volumes", help="Also the volume with recordings, if there is one.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Stop and remove everything that carries this run's label, and nothing else.
 
@@ -227,8 +222,8 @@ _HEADER = ("service", "health", "cpu", "memory", "real time", "vehicles", "publi
 
 
 def status(
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    name: RunName = DEFAULT_NAME,
+    as_json: AsJson = False,
 ) -> int:
     """Show the containers of a run: health, processor, memory, real-time factor, vehicles.
 
@@ -259,7 +254,7 @@ def _trouble(container: ContainerState, name: str) -> str:
     if container.state == "running":
         return f"{container.service}: {container.last_check}" if container.last_check else ""
     named = "" if name == DEFAULT_NAME else f" --name {name}"
-    return f"{container.service}: pico-gz logs {container.service}{named} tells more."
+    return f"{container.service}: pico-gz logs {container.service}{named} shows more."
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:
@@ -296,10 +291,10 @@ _QUEUE_LIMIT = 10_000
 
 def logs(
     services: Annotated[list[str] | None, typer.Argument(metavar="[SERVICE]...")] = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Continue until Ctrl-C.")] = False,
     tail: Annotated[int | None, typer.Option(help="Only the last lines of each.")] = None,
-    name: Annotated[str, typer.Option(help="Of the run.")] = DEFAULT_NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    name: RunName = DEFAULT_NAME,
+    as_json: AsJson = False,
 ) -> int:
     """Show what the containers say, all of them in the order of time.
 
@@ -351,7 +346,7 @@ def _followed(
             for line in _stream(engine, state, tail=tail, follow=True):
                 waiting.put(line)
             waiting.put(None)
-        except PicoGzError as error:  # for whoever reads the lines, not for this thread
+        except PicoGzError as error:  # for the reader of the lines, not for this thread
             waiting.put(error)
 
     for state in containers:

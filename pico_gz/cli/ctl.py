@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import print_json, print_table
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.control_socket import ask, find_run
@@ -36,7 +37,7 @@ def ctl(
     command: Annotated[str, typer.Argument(help="|".join(_ARGUMENTS))],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENTS]...")] = None,
     run: Annotated[str | None, typer.Option(help="Which run, when there are several.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pause, step, speed up or disturb a running run.
 

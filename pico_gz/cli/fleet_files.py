@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.output import print_json, print_table
+from pico_gz.cli.options import Adapter, AllowGcsSysid, AsJson, FleetPath, Force, PortOffset, Rovers
+from pico_gz.cli.output import print_json, print_table, write_file
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan
 from pico_gz.core.resources import resource_path
@@ -26,8 +27,8 @@ def init(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")
     ] = Path("fleet.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a fleet file with every key, its default and what it means.
 
@@ -36,14 +37,7 @@ def init(
       pico-gz run fleet.toml
     """
     default_fleet(overrides=FleetOverrides(rovers=rovers, allow_gcs_sysid=True), environ={})
-    text = fleet_text(rovers)
-    try:
-        with output.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise ConfigError(
-            f"{output} exists already.", hint="--force overwrites it; -o FILE writes another one."
-        ) from None
+    write_file(output, fleet_text(rovers), force=force)
     if as_json:
         print_json({"file": str(output), "rovers": rovers})
     else:
@@ -65,19 +59,15 @@ _ROLES = {"bind": "we listen", "peer": "other side listens", "reserved": "kept f
 
 
 def ports(
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="auto, lightweight, gazebo or NAME.")] = None,
+    fleet_file: FleetPath = None,
+    rovers: Rovers = None,
+    adapter: Adapter = None,
     autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
     gcs: Annotated[str | None, typer.Option(help="per_vehicle or shared.")] = None,
-    port_offset: Annotated[
-        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
-    ] = "0",
-    allow_gcs_sysid: Annotated[
-        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
-    ] = False,
+    port_offset: PortOffset = "0",
+    allow_gcs_sysid: AllowGcsSysid = False,
     check: Annotated[bool, typer.Option(help="Look whether the ports are free here.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the whole port plan of a fleet, and refuse one that cannot work.
 

@@ -17,7 +17,7 @@ AUTO = "auto"
 def open_fleet(
     path: Path | None, overrides: FleetOverrides, *, port_offset: str = "0"
 ) -> FleetConfig:
-    """Read the fleet file, or take the default fleet; tell its warnings on stderr.
+    """Read the fleet file, or take the default fleet; print its warnings on stderr.
 
     Args:
         path: the fleet file; None for the default fleet.
@@ -40,7 +40,7 @@ def move_ports(fleet: FleetConfig, port_offset: str) -> FleetConfig:
 
 
 def move_on(fleet: FleetConfig) -> FleetConfig:
-    """The fleet at the next offset that is free: somebody was quicker at this one."""
+    """The fleet at the next offset that is free; this one was taken meanwhile."""
     start = fleet.rules.offset + OFFSET_STEP
     further = free_offset(lambda offset: fleet.with_port_offset(start + offset).port_plan())
     return fleet.with_port_offset(start + further)

@@ -9,18 +9,19 @@ import msgspec
 import typer
 
 from pico_gz.adapters.registry import describe_adapters
-from pico_gz.cli.output import ExitCode, print_json, print_table
+from pico_gz.cli.options import AsJson
+from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.doctor import Examination, examine
 from pico_gz.cli.tools.doctor_checks import Finding, Need, State
 from pico_gz.core.ports import parse_address
 from pico_gz.errors import ConfigError
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import CheckResult, Outcome
 from pico_gz.testing.conformance_simulator import check_simulator
 
 
 def adapters(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show every registered simulator, whether it is usable here, and why not.
 
@@ -57,7 +58,7 @@ def doctor(
         list[Need] | None,
         typer.Option(help="Exit with 4 unless this is usable: gazebo or docker; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Show what the kit can use on this machine, what is missing and how to get it.
 
@@ -130,7 +131,7 @@ def conformance(
             help="How long to wait for the peer's first sign; later answers have 5 s at most.",
         ),
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Check a live simulator or autopilot against the ArduPilot JSON wire.
 
@@ -143,9 +144,9 @@ def conformance(
     """
     if simulator is not None and autopilot is None:
         host, port = parse_address(simulator)
-        results = check_simulator(host, port, timeout_s=timeout, tell=_tell)
+        results = check_simulator(host, port, timeout_s=timeout, report=print_progress)
     elif autopilot is not None and simulator is None:
-        results = check_autopilot(autopilot, connect_s=timeout, tell=_tell)
+        results = check_autopilot(autopilot, connect_s=timeout, report=print_progress)
     else:
         raise ConfigError("Say one of --simulator HOST:PORT and --autopilot PORT.")
     failed = sum(result.outcome is Outcome.FAIL for result in results)
@@ -154,10 +155,6 @@ def conformance(
     else:
         _print_results(results, failed)
     return ExitCode.FAILED if failed else ExitCode.DONE
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _print_results(results: list[CheckResult], failed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -73,24 +75,23 @@ def exit_code_of(error: BaseException) -> ExitCode:
 
 
 def report(error: BaseException, *, as_json: bool) -> ExitCode:
-    """Tell an error once, without a traceback, and return the exit code.
+    """Print an error once, without a traceback, and return the exit code.
 
     For programs it is one JSON object on stdout, for people one or two lines on stderr.
     """
     code = exit_code_of(error)
     message, hint = _words(error)
-    if as_json and _told_programs(code, message, hint):
-        pass
-    elif code is ExitCode.INTERRUPTED:
-        _tell("Stopped.")
-    else:
-        _tell(f"Error: {message}" + (f"\n{hint}" if hint else ""))
+    if not (as_json and _print_json_error(code, message, hint)):
+        stopped = code is ExitCode.INTERRUPTED
+        text = "Stopped." if stopped else f"Error: {message}" + (f"\n{hint}" if hint else "")
+        with contextlib.suppress(OSError):  # stderr is closed; the exit code remains
+            print_progress(text)
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     return code
 
 
-def _told_programs(code: ExitCode, message: str, hint: str) -> bool:
+def _print_json_error(code: ExitCode, message: str, hint: str) -> bool:
     """Write the error to stdout; False when that cannot be written, which may be the error."""
     try:
         print_json({"error": {"code": int(code), "message": message, "hint": hint}})
@@ -121,11 +122,20 @@ def _words(error: BaseException) -> tuple[str, str]:
     return f"{type(error).__name__}: {error}", hint
 
 
-def _tell(text: str) -> None:
+def print_progress(line: str) -> None:
+    """Print a line for people at once, on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def write_file(path: Path, text: str, *, force: bool) -> None:
+    """Write a new file; one that exists is overwritten only with ``--force``."""
     try:
-        print(text, file=sys.stderr, flush=True)
-    except OSError:  # nobody listens any more; the exit code still tells
-        return
+        with path.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} exists already.", hint="--force overwrites it; -o FILE writes another one."
+        ) from None
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

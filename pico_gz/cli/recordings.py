@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from pico_gz.cli.console import StopOnSignal, show_warnings
+from pico_gz.cli.options import AsJson, RunFolder
 from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.errors import ConfigError
 from pico_gz.run.recording.diff import diff_runs
@@ -22,7 +23,7 @@ from pico_gz.run.rerun import rerun as repeat
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
     start: Annotated[float, typer.Option(help="Recorded time to begin at [s].")] = 0.0,
     paused: Annotated[bool, typer.Option("--paused", help="Begin with time held.")] = False,
@@ -63,12 +64,12 @@ def replay(
 
 
 def plot(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help=".png, .svg, .pdf or .html"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a recording: track, speed, cross-track, estimator error, latency.
 
@@ -89,7 +90,7 @@ def plot(
 def diff(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Find the first difference of two recordings: step, vehicle, channel and field.
 
@@ -118,15 +119,15 @@ def diff(
 
 
 def rerun(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")],
+    run: RunFolder,
     by: Annotated[
         RerunBy, typer.Option(help="What to repeat from: actuators, or seed.")
     ] = RerunBy.ACTUATORS,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Repeat a recorded run and prove that every bit comes again.
 
-    By actuators, the recorded commands drive the simulator, whoever gave them. By seed,
+    By actuators, the recorded commands drive the simulator, no matter who gave them. By seed,
     everything runs again, autopilots and missions too; what a ground station did is missing
     then. Failures and poses that were set by hand do not come again. A difference ends with
     exit code 1, and so does a recording whose digest is not the one in its run.json.
@@ -152,7 +153,7 @@ def _print_result(folder: Path, result: RerunResult) -> None:
     if result.difference is not None:
         print(f"First difference (recorded | repeated): {result.difference}")
     if result.is_of_another_run:
-        print(f"  run.json {result.run_sha256}: it tells of another run than was recorded.")
+        print(f"  run.json {result.run_sha256}: it describes another run than was recorded.")
     print(_verdict(result))
 
 

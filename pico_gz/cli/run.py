@@ -12,6 +12,16 @@ import typer
 
 from pico_gz.cli.console import StopOnSignal, print_start, print_summary, show_warnings
 from pico_gz.cli.fleet_options import AUTO, move_on, open_fleet, parse_speed
+from pico_gz.cli.options import (
+    Adapter,
+    AllowGcsSysid,
+    AsJson,
+    FleetPath,
+    Layout,
+    PortOffset,
+    Seed,
+    Speed,
+)
 from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.errors import PortClashError, SimulatorConnectionError
 from pico_gz.run.config.fleet import FleetConfig
@@ -21,27 +31,25 @@ from pico_gz.run.options import RunOptions
 from pico_gz.run.result import RunResult
 from pico_gz.run.view_access import OpenView
 
-_MOST_MOVES = 5
+_MAX_MOVES = 5
 
 
 def run(
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
+    fleet_file: FleetPath = None,
     rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
-    layout: Annotated[str | None, typer.Option(help="line, grid, circle or explicit.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="auto, lightweight, gazebo or NAME.")] = None,
+    layout: Layout = None,
+    adapter: Adapter = None,
     autopilot: Annotated[
         str | None, typer.Option(help="builtin, external, none or script:NAME.")
     ] = None,
-    speed: Annotated[
-        str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")
-    ] = None,
+    speed: Speed = None,
     duration: Annotated[
         float | None, typer.Option(help="Simulated seconds; 0 = until Ctrl-C.")
     ] = None,
     until_done: Annotated[
         bool, typer.Option("--until-done", help="End when every vehicle is done.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(help="Start of all random numbers.")] = None,
+    seed: Seed = None,
     mission: Annotated[
         Path | None, typer.Option(help="Mission (.plan, .waypoints): arms, AUTO.")
     ] = None,
@@ -61,21 +69,17 @@ def run(
     view: Annotated[
         str, typer.Option(help="gazebo: its window shows what Lightweight computes.")
     ] = "",
-    port_offset: Annotated[
-        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
-    ] = "0",
-    allow_gcs_sysid: Annotated[
-        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
-    ] = False,
+    port_offset: PortOffset = "0",
+    allow_gcs_sysid: AllowGcsSysid = False,
     no_contacts: Annotated[
         bool, typer.Option("--no-contacts", help="Rovers and obstacles do not block each other.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Run a fleet of rovers.
 
     Without a fleet file, three rovers drive one square each and the run ends by itself. With
-    one, it goes on until Ctrl-C, so that a ground station can command the rovers; --mission
+    one, it runs until Ctrl-C, so that a ground station can command the rovers; --mission
     with --until-done ends it when all missions are done.
 
     Example:
@@ -99,25 +103,26 @@ def run(
         ),
         port_offset=port_offset,
     )
-    options = _options(
-        fleet,
-        duration,
-        until_done=until_done,
+    demo = fleet.source is None and not any(plan.mission for plan in fleet.vehicles)
+    options = RunOptions(
+        duration_s=duration,
+        until_done=until_done or (demo and duration is None),
+        demo=demo,
         rc=rc,
-        record=record,
+        record_dir=record,
         view=view,
         contacts=not no_contacts,
-        dashboard=dashboard or dashboard_bind is not None,
+        dashboard=_view_opener() if dashboard or dashboard_bind is not None else None,
     )
     show_warnings(sys.stderr)
     may_move = port_offset == AUTO
     with (
         _opened(fleet, options, may_move) as session,
-        StopOnSignal(session.stop, lambda: _tell(session.result(), as_json)) as stopped,
+        StopOnSignal(session.stop, lambda: _print_result(session.result(), as_json)) as stopped,
     ):
         if not as_json:
             print_start(session)
-        elif options.dashboard is not None:  # its address may hold a token that nobody else knows
+        elif options.dashboard is not None:  # its address may hold a token shown nowhere else
             print(session.connection_lines()[-1], file=sys.stderr)
         try:
             result = _run_shown(session, quiet=as_json)
@@ -125,11 +130,11 @@ def run(
             if stopped.exit_code:  # it was still waiting for the simulator
                 return stopped.exit_code
             raise
-    _tell(result, as_json)
+    _print_result(result, as_json)
     return stopped.exit_code or ExitCode.DONE
 
 
-def _tell(result: RunResult, as_json: bool) -> None:
+def _print_result(result: RunResult, as_json: bool) -> None:
     if as_json:
         print_json(result.as_dict())
     else:
@@ -138,9 +143,9 @@ def _tell(result: RunResult, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator[FleetRun]:
-    """Open the session; ports that somebody took since they were found free are moved."""
+    """Open the session; ports that were taken since they were found free are moved."""
     with contextlib.ExitStack() as opened:
-        for _ in range(_MOST_MOVES if may_move else 0):
+        for _ in range(_MAX_MOVES if may_move else 0):
             try:
                 session = opened.enter_context(FleetRun(fleet, options))
                 break
@@ -149,31 +154,6 @@ def _opened(fleet: FleetConfig, options: RunOptions, may_move: bool) -> Iterator
         else:
             session = opened.enter_context(FleetRun(fleet, options))
         yield session
-
-
-def _options(
-    fleet: FleetConfig,
-    duration_s: float | None,
-    *,
-    until_done: bool,
-    rc: str,
-    record: Path | None,
-    view: str,
-    contacts: bool,
-    dashboard: bool,
-) -> RunOptions:
-    has_mission = any(plan.mission for plan in fleet.vehicles)
-    demo = fleet.source is None and not has_mission
-    return RunOptions(
-        duration_s=duration_s,
-        until_done=until_done or (demo and duration_s is None),
-        demo=demo,
-        rc=rc,
-        record_dir=record,
-        view=view,
-        contacts=contacts,
-        dashboard=_view_opener() if dashboard else None,
-    )
 
 
 def _view_opener() -> OpenView:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
+from pico_gz.cli.options import AllowGcsSysid, AsJson, FleetPath, Layout, PortOffset, Rovers
 from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.gazebo.lint.document import Finding, Severity
 from pico_gz.gazebo.lint.linter import lint_file
@@ -24,28 +25,24 @@ def world(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write into.")
     ],
-    fleet_file: Annotated[Path | None, typer.Argument(metavar="FLEET.toml")] = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers.")] = None,
-    layout: Annotated[str | None, typer.Option(help="line, grid, circle or explicit.")] = None,
+    fleet_file: FleetPath = None,
+    rovers: Rovers = None,
+    layout: Layout = None,
     autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
-    port_offset: Annotated[
-        str, typer.Option(metavar="N|auto", help="Move all ports; auto finds free ones.")
-    ] = "0",
+    port_offset: PortOffset = "0",
     lidar: Annotated[bool, typer.Option("--lidar", help="A scanner on every rover.")] = False,
     camera: Annotated[bool, typer.Option("--camera", help="A camera on every rover.")] = False,
     rangefinders: Annotated[
         bool, typer.Option("--rangefinders", help="Fit the rangefinders_deg of [rover].")
     ] = False,
-    allow_gcs_sysid: Annotated[
-        bool, typer.Option("--allow-gcs-sysid", help="Allow vehicle id 255.")
-    ] = False,
+    allow_gcs_sysid: AllowGcsSysid = False,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 if DIR is out of date.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite or remove files edited by hand.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Generate a Gazebo world with the rovers of a fleet, ready for gz sim.
 
@@ -75,16 +72,16 @@ def world(
     for warning in bundle.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     if check:
-        return _tell_check(output, compare_folder(output, bundle.files), as_json=as_json)
+        return _print_check(output, compare_folder(output, bundle.files), as_json=as_json)
     before = write_folder(output, bundle.files, force=force)
     kept = () if force else before.edited_left_over
     for name in kept:
         print(f"Warning: kept {output / name}: edited by hand, left over.", file=sys.stderr)
-    _tell_written(output, bundle, before, kept, as_json=as_json)
+    _print_written(output, bundle, before, kept, as_json=as_json)
     return ExitCode.DONE
 
 
-def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
+def _print_check(output: Path, state: FolderState, *, as_json: bool) -> int:
     code = ExitCode.DONE if state.is_current else ExitCode.FAILED
     if as_json:
         print_json(
@@ -103,7 +100,7 @@ def _tell_check(output: Path, state: FolderState, *, as_json: bool) -> int:
     return code
 
 
-def _tell_written(
+def _print_written(
     output: Path,
     bundle: WorldBundle,
     before: FolderState,
@@ -143,7 +140,7 @@ def lint(
     container: Annotated[
         bool, typer.Option("--container", help="The world is to run in a container.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Find mistakes in SDF worlds and models, above all the traps of the ArduPilot plugin.
 

@@ -94,7 +94,7 @@ _ANSWER_S = 2.0
 
 
 def check_commands(factory: AdapterFactory, vehicles: int) -> None:
-    """Who tells where its vehicles are shows that commands move them."""
+    """Commands move the vehicles of an adapter that reports truth."""
     with with_fleet(factory, vehicles) as adapter:
         step_all(adapter, 1, 0.0)
         before = _places(adapter)
@@ -120,19 +120,19 @@ def check_removal(factory: AdapterFactory, vehicles: int) -> None:
 
 
 def check_snapshot(factory: AdapterFactory, vehicles: int, steps: int) -> None:
-    """Who can be saved goes on from there, the same way, as often as it is loaded."""
+    """An adapter that can be saved continues the same way each time it is loaded."""
     with with_fleet(factory, vehicles) as adapter:
         step_all(adapter, steps, 0.5)
-        adapter.receive_sensors()  # samples that nobody has read are kept for the reader
+        adapter.receive_sensors()  # unread samples are kept for the reader
         try:
             saved = msgspec.msgpack.decode(msgspec.msgpack.encode(adapter.save_state()))
         except SimulatorError:
             return  # it says that it cannot
         saved_us = adapter.sim_time_us()
-        first = _go_on(adapter, steps)
+        first = _continue(adapter, steps)
         adapter.load_state(saved)
         require(adapter.sim_time_us() == saved_us, "load_state does not go back in time")
-        require(_go_on(adapter, steps) == first, "it goes on differently after load_state")
+        require(_continue(adapter, steps) == first, "it continues differently after load_state")
 
 
 def check_never_blocks(factory: AdapterFactory, vehicles: int) -> None:
@@ -161,17 +161,17 @@ def _blocks(call: Any) -> bool:
     return fault is not None
 
 
-def _go_on(adapter: SimulatorAdapter, steps: int) -> bytes:
-    told: list[object] = []
+def _continue(adapter: SimulatorAdapter, steps: int) -> bytes:
+    records: list[object] = []
     for step in range(steps):
         drive(adapter, 0.6 if step % 5 else -0.3)
         adapter.step(STEP_US)
-        told.append([list(adapter.receive_sensors().values()), list(_places(adapter).values())])
-    return msgspec.msgpack.encode(told)
+        records.append([list(adapter.receive_sensors().values()), list(_places(adapter).values())])
+    return msgspec.msgpack.encode(records)
 
 
 def _places(adapter: SimulatorAdapter) -> dict[int, tuple[float, float]]:
-    """Where its vehicles are, north and east [m]; nothing when it does not tell."""
+    """Where its vehicles are, north and east [m]; empty without truth."""
     return {i: (truth.north_m, truth.east_m) for i, truth in adapter.receive_truth().items()}
 
 
@@ -205,7 +205,7 @@ def check_adapter(
         vehicles: how many to put in; 1 for a simulator of one vehicle.
         steps: how many steps each check runs.
         deterministic: whether two adapters of the factory must give the same bytes, and a
-            vehicle that is put in again starts anew.
+            vehicle that is put in again starts afresh.
         limit_s: how long one check may take; one that takes longer hangs.
 
     Returns:

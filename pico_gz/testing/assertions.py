@@ -1,6 +1,6 @@
 """Assertions about rovers that report where and when.
 
-What cannot be known, because nothing has been driven or nobody looks, is an error and not a pass.
+What cannot be known, because nothing has been driven or reported, is an error and not a pass.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.errors import ConfigError
-from pico_gz.testing.rover_handle import RoverHandle
-from pico_gz.testing.sitl import Sitl
+from pico_gz.testing.sitl import RoverHandle, Sitl
 
 Point = tuple[float, float]
 Subject = TypeVar("Subject", Sitl, RoverHandle)
@@ -63,16 +62,16 @@ def assert_path_within(
 
 
 def assert_no_contact(subject: Sitl | RoverHandle) -> None:
-    """Nobody (or not this rover) has touched anything.
+    """No rover (or not this one) has touched anything.
 
     Raises:
-        ConfigError: nothing has been driven, or contacts are not told in this run.
+        ConfigError: nothing has been driven, or contacts are not reported in this run.
     """
     __tracebackhide__ = True
     rovers = subject.rovers if isinstance(subject, Sitl) else [subject]
     sitl = subject if isinstance(subject, Sitl) else subject.sitl
     for rover in rovers:
-        _require_contacts_told(rover)
+        _require_contacts_reported(rover)
         _driven(rover)
     ids = {rover.id for rover in rovers}
     touched = [event for event in sitl.history.contacts if event.vehicle_id in ids]
@@ -141,23 +140,23 @@ def _driven(rover: RoverHandle, from_sim_s: float = 0.0) -> list[VehicleTruth]:
         since = f" since {from_sim_s:g} s" if from_sim_s else ""
         raise ConfigError(
             f"Nothing is known of where {rover.name} has been{since}.",
-            hint="Let time pass first, with run() or wait_until(), on a simulator that tells it.",
+            hint="Let time pass first, with run() or wait_until(), on a simulator that reports it.",
         )
     return counted
 
 
-def _require_contacts_told(rover: RoverHandle) -> None:
+def _require_contacts_reported(rover: RoverHandle) -> None:
     __tracebackhide__ = True
     session = rover.sitl.session
     if not session.options.contacts:
         raise ConfigError(
-            "Contacts are switched off in this run, so nobody can say that there was none.",
+            "Contacts are switched off in this run, so it is unknown whether there was one.",
             hint="Leave out contacts=False.",
         )
     kind = session.fleet.adapter_type(session.fleet.vehicle(rover.id).config.adapter)
     if kind != _LIGHTWEIGHT:
         raise ConfigError(
-            f"The simulator of {rover.name} ({kind}) does not tell contacts.",
+            f"The simulator of {rover.name} ({kind}) does not report contacts.",
             hint="Use --sim lightweight, or assert_min_separation and assert_path_within.",
         )
 

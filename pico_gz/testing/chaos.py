@@ -105,7 +105,7 @@ class Chaos:
         return [(delay_s, data)]
 
     def disturb(self, simulator_ports: Iterable[int]) -> Disturb:
-        """Return a function for ``MemoryNetwork``; the ports tell the direction."""
+        """Return a function for ``MemoryNetwork``; the ports give the direction."""
         ports = frozenset(simulator_ports)
 
         def carry(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from pico_gz.testing.conformance_result import (
+from pico_gz.testing.conformance import (
+    MAX_DATAGRAMS,
+    SLICE_S,
     CheckResult,
     Outcome,
-    Patience,
-    Tell,
+    Progress,
+    Report,
     require,
     require_port,
     require_timeout,
@@ -29,10 +31,7 @@ _ANSWER_S = 3.0
 _WITHHOLD_S = 2.5
 _QUIET_S = 0.3
 _AGAIN_S = 0.2
-_SLICE_S = 0.5
-# A peer that floods us must not keep us reading for ever.
-_MANY = 5000
-_MANY_SENDERS = 100
+_MAX_SENDERS = 100
 
 _BROKEN_RECORDS = (
     (b"", "an empty datagram"),
@@ -51,7 +50,7 @@ def check_autopilot(
     host: str = "127.0.0.1",
     connect_s: float = 30.0,
     steps: int = 500,
-    tell: Tell | None = None,
+    report: Report | None = None,
     network: Network | None = None,
 ) -> list[CheckResult]:
     """Serve an autopilot on ``port`` for a while and judge what it sends.
@@ -61,7 +60,7 @@ def check_autopilot(
         host: address to bind.
         connect_s: how long to wait for its first packet.
         steps: how many records to send.
-        tell: takes a line every few seconds while there is nothing else to see.
+        report: takes a line of progress every few seconds.
         network: to listen on.
 
     Raises:
@@ -70,7 +69,7 @@ def check_autopilot(
     """
     require_port(port)
     require_timeout(connect_s)
-    bench = _Bench(network or UdpNetwork(), host, port, tell)
+    bench = _Bench(network or UdpNetwork(), host, port, report)
     try:
         if not bench.connect(connect_s):
             reason = bench.why_not_connected(connect_s)
@@ -91,13 +90,13 @@ def check_autopilot(
 class _Bench:
     """A rover that stands still, served by hand so that every packet is seen."""
 
-    def __init__(self, network: Network, host: str, port: int, tell: Tell | None) -> None:
+    def __init__(self, network: Network, host: str, port: int, report: Report | None) -> None:
         vehicle = ExternalVehicle(vehicle_id=1, fdm_port=port)
         self._port = port
         self._connection = FdmConnection(vehicle)
         self._writer = RecordWriter(vehicle, ArduPilotProfile.UP_TO_4_6)
         self._poller = network.poller()
-        self._patience = Patience(tell, self._poller.now_s())
+        self._progress = Progress(report, self._poller.now_s())
         try:
             self._socket = network.bind(host, port)
         except BaseException:
@@ -127,7 +126,7 @@ class _Bench:
     def why_not_connected(self, waited_s: float) -> str:
         refusal = self._connection.refusal
         if refusal is None:
-            return f"nobody spoke to port {self._port} within {waited_s:g} s"
+            return f"nothing was received on port {self._port} within {waited_s:g} s"
         host, port = self._senders[-1]
         return f"{host}:{port} spoke, but sent no servo packet: {refusal.message} {refusal.hint}"
 
@@ -159,7 +158,7 @@ class _Bench:
             # asked as fast as the machine goes.
             if Arrival.REPEATED in arrivals and self._poller.now_s() >= self._again_s:
                 self._send_record()
-            self._patience.note(self._poller.now_s(), "Waiting for the autopilot's answer ...")
+            self._progress.note(self._poller.now_s(), "Waiting for the autopilot's answer ...")
         return False
 
     def _send_record(self) -> None:
@@ -179,24 +178,24 @@ class _Bench:
                 return True
             waited_s = timeout_s - (until_s - self._poller.now_s())
             heard = self._connection.refusal
-            self._patience.note(
+            self._progress.note(
                 self._poller.now_s(),
                 f"Waiting for {what} on port {self._port}, {waited_s:.0f} of {timeout_s:g} s"
-                + (f"; somebody spoke: {heard.message}" if heard is not None else " ..."),
+                + (f"; received: {heard.message}" if heard is not None else " ..."),
             )
         return False
 
     def _listen(self, seconds: float) -> None:
-        """Take whatever comes within a time, and answer nothing."""
+        """Read what arrives within a time, and answer nothing."""
         until_s = self._poller.now_s() + seconds
         while (left_s := until_s - self._poller.now_s()) > 0.0:
             self._read_within(left_s)
 
     def _read_within(self, timeout_s: float) -> set[Arrival]:
         """What has come, after a short wait for it."""
-        self._poller.wait(min(timeout_s, _SLICE_S))
+        self._poller.wait(min(timeout_s, SLICE_S))
         arrivals: set[Arrival] = set()
-        for _ in range(_MANY):
+        for _ in range(MAX_DATAGRAMS):
             item = self._socket.receive()
             if item is None:
                 break
@@ -204,7 +203,7 @@ class _Bench:
             arrival = self._connection.take(data, sender, self._poller.now_s())
             arrivals.add(arrival)
             self._sizes.add(len(data))
-            if sender not in self._senders and len(self._senders) < _MANY_SENDERS:
+            if sender not in self._senders and len(self._senders) < _MAX_SENDERS:
                 self._senders.append(sender)
             if arrival is not Arrival.REFUSED:
                 self._frames.append(int.from_bytes(data[4:8], "little"))
@@ -250,7 +249,7 @@ class _Bench:
             self._send(data)
             self._listen(_QUIET_S)
             require(self._frames[-1] == before, f"{what} was taken for a step")
-        require(self._step(), "it does not go on after a broken record")
+        require(self._step(), "it does not continue after a broken record")
         return "ignored"
 
     def check_withheld(self) -> str:
@@ -262,5 +261,5 @@ class _Bench:
         frame = self._frames[before - 1]
         others = ", ".join(str(other) for other in sorted(set(repeats) - {frame})[:3])
         require(not others, f"sent frame {others} although {frame} had no record")
-        require(self._step(), "it does not go on after a withheld record")
+        require(self._step(), "it does not continue after a withheld record")
         return f"{len(repeats)} repeats in {_WITHHOLD_S} s"

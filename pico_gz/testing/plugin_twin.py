@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from pico_gz.core.units import seconds_from_us
-from pico_gz.errors import LaunchError
 from pico_gz.testing.twin_rover import TwinPose, TwinRover, joint_command
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network, UdpNetwork
 from pico_gz.wire.servo import MAGIC_16, MAGIC_32, SIZE_16, SIZE_32
@@ -37,13 +35,13 @@ from pico_gz.wire.state import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinTraps:
-    """What the real plugin does and nobody expects; each can be switched off.
+    """Surprises of the real plugin; each can be switched off.
 
     Attributes:
         empty_replies: how many replies have 0 bytes, because no IMU sample has arrived yet.
         narrow_frame_count: frame counts are compared as 16-bit numbers.
         unchecked_size: any size passes if the magic is right.
-        any_sender: replies go to whoever sent last, also with a wrong magic.
+        any_sender: replies go to the last sender, also with a wrong magic.
         stale_imu: IMU samples lag the pose by one step.
         repeated_imu: every n-th IMU sample repeats the one before; 0 = never.
         default_frames: ``gazeboXYZToNED`` left out: Gazebo's x becomes north.
@@ -208,77 +206,46 @@ class StateExtras:
 _NO_EXTRAS = StateExtras()
 
 
-_READY_S = 20.0
-
-
-class TwinProcess:
-    """Runs ``python -m pico_gz.testing.plugin_twin`` until it is closed."""
-
-    def __init__(
-        self, port: int, *, vehicles: int = 1, stride: int = 10, step_us: int = 2000
-    ) -> None:
-        self._arguments = (
-            *("--port", str(port), "--vehicles", str(vehicles)),
-            *("--stride", str(stride), "--step-us", str(step_us), "--with-parent"),
-        )
-        self._process: subprocess.Popen[str] | None = None
-
-    def start(self) -> TwinProcess:
-        """Start it and wait until it listens."""
-        command: Sequence[str] = (
-            sys.executable, "-m", "pico_gz.testing.plugin_twin", *self._arguments,
-        )  # fmt: skip
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        stdout = self._process.stdout
-        ready = stdout is not None and select.select([stdout], [], [], _READY_S)[0]
-        if stdout is None or not ready or not stdout.readline().startswith("ready"):
-            self.kill()
-            raise LaunchError("The plugin's twin did not start.", command=command)
-        return self
-
-    def freeze(self) -> None:
-        """Stop it in its tracks, as a debugger would."""
-        self._signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        self._signal(signal.SIGCONT)
-
-    def kill(self) -> None:
-        """End it at once; harmless when it has ended."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(5.0)
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            self._process = None
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-
-    def __enter__(self) -> TwinProcess:
-        """Start on entry."""
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        """End on exit."""
-        self.kill()
-
-
 _RECEIVE_SLICE_S = 0.010
 _MULTIPLIER_RADPS = 20.0
 _LEFT_CHANNEL, _RIGHT_CHANNEL = 0, 2
 
 
+@dataclass(slots=True)
 class _Vehicle:
     """A rover, its plugin and the plugin's socket."""
 
-    def __init__(self, rover: TwinRover, link: PluginLink, socket: DatagramTransport) -> None:
-        self.rover = rover
-        self.link = link
-        self.socket = socket
-        self.misses = 0
+    rover: TwinRover
+    link: PluginLink
+    socket: DatagramTransport
+    misses: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinSettings:
+    """How a world with plugins behaves.
+
+    Attributes:
+        host: address to bind.
+        step_us: of the physics.
+        lock_step: whether the world waits for the packets of all clients.
+        traps: of the real plugin.
+        poses: of the rovers, in the order of their ports; the rest start at the origin.
+        extras: keys that the records hold too.
+        have_32_channels: which of the two servo packets the plugins take.
+        timeout_max_count: receive slices without a packet until a client counts as silent.
+        start_time_us: simulation time at the start.
+    """
+
+    host: str = "127.0.0.1"
+    step_us: int = 1000
+    lock_step: bool = True
+    traps: TwinTraps = TwinTraps()
+    poses: Sequence[TwinPose] = ()
+    extras: StateExtras = _NO_EXTRAS
+    have_32_channels: bool = False
+    timeout_max_count: int = 10
+    start_time_us: int = 0
 
 
 class PluginTwin:
@@ -287,43 +254,41 @@ class PluginTwin:
     Attributes:
         time_us: simulation time.
         steps: physics steps made since the start.
-        paused: the world stands and nobody reads packets.
+        paused: the world stands and no packet is read.
     """
 
     def __init__(
         self,
         ports: Sequence[int],
+        settings: TwinSettings | None = None,
         *,
-        host: str = "127.0.0.1",
-        step_us: int = 1000,
-        lock_step: bool = True,
-        traps: TwinTraps | None = None,
-        poses: Sequence[TwinPose] = (),
-        extras: StateExtras | None = None,
-        have_32_channels: bool = False,
-        timeout_max_count: int = 10,
-        start_time_us: int = 0,
         network: Network | None = None,
+        **changes: Any,
     ) -> None:
+        """Open the plugins' sockets.
+
+        Args:
+            ports: of the plugins, one per rover; 0 takes a free one.
+            settings: of the world.
+            network: to listen on.
+            **changes: fields of ``TwinSettings`` that win over ``settings``; ``None`` does not.
+        """
+        given = {name: value for name, value in changes.items() if value is not None}
+        self._settings = settings = replace(settings or TwinSettings(), **given)
         network = network or UdpNetwork()
-        self._traps = traps or TwinTraps()
-        self._extras = extras or StateExtras()
-        self._step_us = step_us
-        self._lock_step = lock_step
-        self._timeout_max_count = timeout_max_count
         self._poller = network.poller()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._vehicles: list[_Vehicle] = []
         # The plugin that the world stands at; those before it have their packet of this step.
         self._turn = 0
-        self.time_us = start_time_us
+        self.time_us = settings.start_time_us
         self.steps = 0
         self.paused = False
         for index, port in enumerate(ports):
-            rover = TwinRover(poses[index] if index < len(poses) else None)
-            link = PluginLink(self._traps, have_32_channels=have_32_channels)
-            socket = network.bind(host, port)
+            rover = TwinRover(settings.poses[index] if index < len(settings.poses) else None)
+            link = PluginLink(settings.traps, have_32_channels=settings.have_32_channels)
+            socket = network.bind(settings.host, port)
             self._poller.add(socket, index)
             self._vehicles.append(_Vehicle(rover, link, socket))
 
@@ -343,10 +308,10 @@ class PluginTwin:
     # --- the world's loop -----------------------------------------------------------------
 
     def try_step(self) -> bool:
-        """Read what has arrived and step if nobody is waited for; never blocks."""
+        """Read what has arrived and step unless a packet is missing; never blocks."""
         if self.paused:
             return False
-        if self._traps.serial_world:
+        if self._settings.traps.serial_world:
             # Gazebo calls one plugin after the other: none is asked twice in a step.
             while self._turn < len(self._vehicles):
                 if self._is_waited_for(self._vehicles[self._turn]):
@@ -359,9 +324,9 @@ class PluginTwin:
         return True
 
     def _is_waited_for(self, vehicle: _Vehicle) -> bool:
-        """Read a vehicle's packets; True when the world cannot go on without another."""
+        """Read a vehicle's packets; True when the world must wait for another."""
         self._read(vehicle)
-        return self._lock_step and vehicle.link.online and not vehicle.link.fresh
+        return self._settings.lock_step and vehicle.link.online and not vehicle.link.fresh
 
     def _read(self, vehicle: _Vehicle) -> None:
         newest = None
@@ -371,13 +336,13 @@ class PluginTwin:
             return
         vehicle.misses = 0
         judgement = vehicle.link.judge(*newest)
-        if judgement is Judgement.DUPLICATE and self._lock_step and not vehicle.link.fresh:
+        if judgement is Judgement.DUPLICATE and self._settings.lock_step and not vehicle.link.fresh:
             self._repeat_reply(vehicle)
 
     def _advance(self) -> None:
-        self.time_us += self._step_us
+        self.time_us += self._settings.step_us
         self.steps += 1
-        dt_s = seconds_from_us(self._step_us)
+        dt_s = seconds_from_us(self._settings.step_us)
         for vehicle in self._vehicles:
             link = vehicle.link
             vehicle.rover.step(
@@ -385,7 +350,7 @@ class PluginTwin:
             )
             link.fresh = False
             if link.online and link.peer is not None:
-                reply = link.reply(vehicle.rover, self.time_us, self._extras)
+                reply = link.reply(vehicle.rover, self.time_us, self._settings.extras)
                 vehicle.socket.send_to(reply, link.peer)
 
     def _wheel(self, link: PluginLink, channel: int) -> float:
@@ -394,7 +359,7 @@ class PluginTwin:
         return joint_command(
             link.pwm_us[channel],
             multiplier=_MULTIPLIER_RADPS,
-            zero_is_a_command=self._traps.zero_is_reverse,
+            zero_is_a_command=self._settings.traps.zero_is_reverse,
         )
 
     def _repeat_reply(self, vehicle: _Vehicle) -> None:
@@ -409,14 +374,14 @@ class PluginTwin:
             if not link.online or link.fresh:
                 continue
             vehicle.misses += 1
-            if vehicle.misses > self._timeout_max_count:
+            if vehicle.misses > self._settings.timeout_max_count:
                 vehicle.misses = 0
-                if self._lock_step:
+                if self._settings.lock_step:
                     self._repeat_reply(vehicle)
                 else:
                     link.online = False
                     link.pwm_us = ()
-            if self._lock_step:
+            if self._settings.lock_step:
                 return
 
     # --- life cycle -----------------------------------------------------------------------
@@ -425,19 +390,19 @@ class PluginTwin:
         """Step until ``stop``; before a client has spoken the world runs free in real time."""
         while not self._stop.is_set():
             anyone = any(vehicle.link.online for vehicle in self._vehicles)
-            if not self.paused and anyone and self._lock_step:
+            if not self.paused and anyone and self._settings.lock_step:
                 if not self.try_step() and not self._wait_for_packet():
                     self._note_silence()
             elif self.paused:
                 self._stop.wait(_RECEIVE_SLICE_S)
             else:
-                arrived = self._poller.wait(seconds_from_us(self._step_us))
+                arrived = self._poller.wait(seconds_from_us(self._settings.step_us))
                 self.try_step()
                 if anyone and not arrived:
                     self._note_silence()
 
     def _wait_for_packet(self) -> bool:
-        if self._traps.serial_world:
+        if self._settings.traps.serial_world:
             return self._vehicles[self._turn].socket.wait(_RECEIVE_SLICE_S)
         return bool(self._poller.wait(_RECEIVE_SLICE_S))
 

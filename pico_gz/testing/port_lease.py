@@ -116,7 +116,7 @@ class PortLeases:
         return False
 
     def _lock(self, hundred: int) -> list[int]:
-        """Lock a hundred in every folder; empty when somebody else has one of them."""
+        """Lock a hundred in every folder; empty when another process has one of them."""
         locks: list[int] = []
         for folder in self._folders:
             lock = _lock_file(folder, f"{hundred * _HUNDRED}.lock")
@@ -131,7 +131,7 @@ class PortLeases:
 
 
 def _lock_file(folder: Path, name: str) -> int | None:
-    """Lock a file, which is made if need be; ``None`` when somebody else has it."""
+    """Lock a file, which is made if need be; ``None`` when another process has it."""
     _make_folder(folder)
     try:
         lock = _open(folder / name)

@@ -79,7 +79,7 @@ class ScriptedAdapter(SimulatorAdapter):
         )
 
     def receive_truth(self) -> dict[int, VehicleTruth]:
-        """Everybody starts at the origin and goes north, at 1 m/s with full throttle."""
+        """Every vehicle starts at the origin and drives north, at 1 m/s with full throttle."""
         return {
             vehicle_id: VehicleTruth(
                 timestamp_us=self._time_us,
@@ -101,7 +101,6 @@ class ScriptedAdapter(SimulatorAdapter):
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
         self._time_us = int(state["time_us"])
         self._north_m = {int(i): north_m for i, north_m in state["north_m"].items()}
         self._speed_mps = {int(i): speed_mps for i, speed_mps in state["speed_mps"].items()}

@@ -1,20 +1,33 @@
-"""A fleet in a test, driven by simulation time alone."""
+"""A fleet and its rovers in a test, driven by simulation time alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import hypot
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView
-from pico_gz.core.frames import LocalFrame, quat_from_euler
-from pico_gz.core.messages import VehicleTruth
+from pico_gz.core.autopilot import AutopilotStatus
+from pico_gz.core.frames import LocalFrame, quat_from_euler, yaw_from_quat
+from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result, Telemetry
+from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.units import us_from_seconds
+from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
-from pico_gz.testing.rover_handle import RoverHandle
+from pico_gz.run.vehicle_setup import NAV_WAYPOINT
+from pico_gz.simulator.ops import SCALAR
+from pico_gz.vehicle.autopilot.mission_files import read_mission_file
+
+if TYPE_CHECKING:
+    from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+
+_READY_S = 60.0
+_DEGREES = 57.29577951308232
 
 
 class SimulationTimeoutError(AssertionError):
@@ -198,3 +211,217 @@ class Sitl:
             return until is not None and until(view)
 
         self.bridge.run(us_from_seconds(sim_s), until=look)
+
+
+class RoverHandle:
+    """A vehicle of a ``Sitl``. Commands wait, in simulation time, until they are accepted.
+
+    Positions are metres north and east of the fleet's origin, as in ``truth``.
+    """
+
+    def __init__(self, sitl: Sitl, vehicle_id: int) -> None:
+        self.sitl = sitl
+        self.id = vehicle_id
+        self.name = sitl.bridge.get_vehicle(vehicle_id).config.label
+
+    def __repr__(self) -> str:
+        truth, status = self.truth, self.status
+        armed = "armed" if status.armed else "disarmed"
+        said = f", said {status.last_message!r}" if status.last_message else ""
+        return (
+            f"{self.name} at north {truth.north_m:.2f} m, east {truth.east_m:.2f} m,"
+            f" {status.mode}, {armed}{said}"
+        )
+
+    # --- looking ----------------------------------------------------------------------------
+
+    @property
+    def truth(self) -> VehicleTruth:
+        """Where it really is; before the first step, where it will start."""
+        known = self.sitl.bridge.view.truth.get(self.id)
+        return known if known is not None else self.sitl.start_truth(self.id)
+
+    @property
+    def estimate(self) -> Telemetry:
+        """What its autopilot estimates."""
+        return self.pilot.telemetry()
+
+    @property
+    def sensors(self) -> SensorData | None:
+        """What its sensors measured in the last step."""
+        return self.sitl.bridge.view.sensors.get(self.id)
+
+    @property
+    def status(self) -> AutopilotStatus:
+        """Mode, armed, waypoint, last message, done."""
+        return self.sitl.bridge.get_vehicle(self.id).status()
+
+    @property
+    def mode(self) -> str:
+        """Name of its mode."""
+        return self.status.mode
+
+    @property
+    def armed(self) -> bool:
+        """Whether it may move."""
+        return self.status.armed
+
+    @property
+    def speed_mps(self) -> float:
+        """True speed over ground [m/s]."""
+        north_mps, east_mps, _ = self.truth.velocity_ned_mps
+        return hypot(north_mps, east_mps)
+
+    @property
+    def yaw_deg(self) -> float:
+        """True heading, clockwise from north, -180..180 [degrees]."""
+        return yaw_from_quat(self.truth.quat_wxyz) * _DEGREES
+
+    @property
+    def path(self) -> list[tuple[float, float]]:
+        """Where it has been, (north, east) [m], one point per step."""
+        return [(truth.north_m, truth.east_m) for truth in self.sitl.history.truth[self.id]]
+
+    @property
+    def modes(self) -> list[str]:
+        """The modes it has been in, in order."""
+        return [mode for _, mode in self.sitl.history.modes[self.id]]
+
+    def distance_to(self, north_m: float, east_m: float) -> float:
+        """True distance to a point [m]."""
+        return hypot(self.truth.north_m - north_m, self.truth.east_m - east_m)
+
+    @property
+    def pilot(self) -> RoverAutopilot:
+        """Its built-in autopilot, for everything that has no method here.
+
+        Raises:
+            ConfigError: something else drives it.
+        """
+        pilot = self.sitl.bridge.get_vehicle(self.id).autopilot
+        if not hasattr(pilot, "guide_to_global"):
+            raise ConfigError(
+                f"{self.name} has no built-in autopilot to command.",
+                hint='Use autopilot = "builtin", or command it over MAVLink.',
+            )
+        return cast("RoverAutopilot", pilot)
+
+    # --- commanding -------------------------------------------------------------------------
+
+    def arm(self, *, timeout_sim_s: float = _READY_S) -> None:
+        """Arm, as soon as the arming checks pass."""
+        __tracebackhide__ = True
+        self._insist(self.pilot.arm, "arm", timeout_sim_s)
+
+    def disarm(self) -> None:
+        """Stop the motors."""
+        self.pilot.disarm()
+
+    def set_mode(self, mode: str | int, *, timeout_sim_s: float = _READY_S) -> None:
+        """Enter a mode, by its name or number."""
+        __tracebackhide__ = True
+        wanted = _mode(mode)
+        self._insist(lambda: self.pilot.set_mode(wanted), f"enter {wanted.name}", timeout_sim_s)
+
+    def goto(self, north_m: float, east_m: float, *, timeout_sim_s: float = _READY_S) -> None:
+        """Enter GUIDED and head for a point; returns when it is on its way."""
+        __tracebackhide__ = True
+        lat_e7, lon_e7 = self._e7(north_m, east_m)
+        self._insist(
+            lambda: self.pilot.guide_to_global(lat_e7, lon_e7, change_mode=True),
+            f"go to north {north_m}, east {east_m}",
+            timeout_sim_s,
+        )
+
+    def upload_mission(self, mission: str | Path | Sequence[tuple[float, float]]) -> None:
+        """Store a mission: a file (.plan, .waypoints), or points (north, east) [m].
+
+        Raises:
+            ConfigError: the autopilot does not take it.
+        """
+        if isinstance(mission, str | Path):
+            items: Sequence[MissionItem] = read_mission_file(Path(mission))
+        else:
+            start = (self.truth.north_m, self.truth.east_m)
+            points = [start, *mission]  # item 0 is home
+            items = [self._waypoint(seq, *point) for seq, point in enumerate(points)]
+        result = self.pilot.replace_items(MissionType.MISSION, items)
+        if result != 0:
+            raise ConfigError(f"{self.name} does not take the mission: {result.name.lower()}.")
+
+    def start_mission(self, *, timeout_sim_s: float = _READY_S) -> None:
+        """Enter AUTO and drive the mission from its beginning."""
+        __tracebackhide__ = True
+        self._insist(self.pilot.start_mission, "start its mission", timeout_sim_s)
+
+    def set_param(self, name: str, value: float) -> None:
+        """Set a parameter.
+
+        Raises:
+            ConfigError: it does not exist, or cannot have this value.
+        """
+        info = self.pilot.set_param(name, value)
+        if info is None or abs(info.value - value) > 1e-6 * max(1.0, abs(value)):
+            raise ConfigError(f"{self.name} does not take {name} = {value}.")
+
+    def fail(self, unit: str, kind: str = "off") -> None:
+        """Let a sensor, actuator or link fail; kind ``ok`` ends it (as ``pico-gz ctl fail``).
+
+        Raises:
+            ConfigError: there is no such unit or way of failing, or its autopilot would not see it.
+        """
+        self.sitl.session.fail(self.id, unit, kind)
+
+    # --- time -------------------------------------------------------------------------------
+
+    def run(self, sim_s: float) -> None:
+        """Let simulated time pass."""
+        __tracebackhide__ = True
+        self.sitl.run(sim_s)
+
+    def wait_until(
+        self, condition: Callable[[RoverHandle], bool], *, timeout_sim_s: float = 60.0
+    ) -> None:
+        """Let time pass until ``condition(rover)``, looked at after every step.
+
+        Raises:
+            SimulationTimeoutError: it was not so within ``timeout_sim_s`` of simulated time.
+        """
+        __tracebackhide__ = True
+        self.sitl.wait_until(lambda sitl: condition(self), timeout_sim_s=timeout_sim_s)
+
+    def _insist(self, ask: Callable[[], Result], what: str, timeout_sim_s: float) -> None:
+        """Ask until it is accepted; autopilots need a while after power-on."""
+        __tracebackhide__ = True
+        if ask() is not Result.ACCEPTED:
+            self.sitl.wait_until(
+                lambda sitl: ask() is Result.ACCEPTED,
+                timeout_sim_s=timeout_sim_s,
+                every_sim_s=0.1,
+                what=f"{self.name} does not {what}",
+            )
+
+    def _e7(self, north_m: float, east_m: float) -> tuple[int, int]:
+        lat_deg, lon_deg, _ = self.sitl.frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+        return round(lat_deg * 1e7), round(lon_deg * 1e7)
+
+    def _waypoint(self, seq: int, north_m: float, east_m: float) -> MissionItem:
+        lat_e7, lon_e7 = self._e7(north_m, east_m)
+        return MissionItem(
+            seq=seq,
+            command=NAV_WAYPOINT,
+            frame=0 if seq == 0 else 3,
+            lat_e7=lat_e7,
+            lon_e7=lon_e7,
+            alt_m=self.sitl.frame.alt_m if seq == 0 else 0.0,
+        )
+
+
+def _mode(mode: str | int) -> Mode:
+    try:
+        return Mode[mode.upper()] if isinstance(mode, str) else Mode(mode)
+    except (KeyError, ValueError):
+        names = [known.name for known in Mode]
+        raise ConfigError(
+            f"There is no mode {mode!r}.", hint=did_you_mean(str(mode).upper(), names)
+        ) from None

@@ -11,15 +11,15 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from fdm_rig import FdmRig
 
 from pico_gz.cli.app import run_command
 from pico_gz.testing import PortLeases
 from pico_gz.testing.autopilot_twin import AutopilotFleet, AutopilotTwin
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import CheckResult, Outcome
 from pico_gz.testing.conformance_simulator import check_simulator
 from pico_gz.testing.plugin_twin import NO_TRAPS, PluginTwin, TwinTraps
-from pico_gz.testing.twin_rover import FdmRig
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 

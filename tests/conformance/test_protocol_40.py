@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fdm_rig import FdmRig
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
@@ -30,7 +31,7 @@ from pico_gz.run.world_from_fleet import WorldOptions, world_of_fleet
 from pico_gz.testing import ScriptedAdapter
 from pico_gz.testing.autopilot_twin import AutopilotTwin, SubstringParser
 from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
-from pico_gz.testing.twin_rover import FdmRig, TwinPose, joint_command
+from pico_gz.testing.twin_rover import TwinPose, joint_command
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport

@@ -12,6 +12,15 @@ from pico_gz.testing.port_lease import PortLeases
 LEASES = PortLeases()
 
 needs_gazebo = pytest.mark.usefixtures("gazebo")
+
+
+@pytest.fixture(autouse=True)
+def give_ports_back():
+    """For modules that import it: the ports of ``LEASES`` are free again after each test."""
+    yield
+    LEASES.release()
+
+
 needs_bindings = pytest.mark.skipif(not find_bindings(), reason=f"no Python here has {MODULE}")
 
 

@@ -28,8 +28,8 @@ from pico_gz.bridge.published import FleetView
 from pico_gz.cli.tools.bench.echo_peer import RECORD
 from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
+from pico_gz.testing.conformance import Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import Outcome
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,
     ArduRoverStart,

@@ -1,12 +1,13 @@
 """External autopilots end with whoever started them, and so do their children."""
 
+import functools
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import process_state
 import pytest
 from process_state import is_alive
 
@@ -15,6 +16,7 @@ from pico_gz.vehicle.external.program import AutopilotProcess
 
 ROOT = Path(__file__).parents[2]
 END_S = 20.0
+wait_until = functools.partial(process_state.wait_until, limit_s=END_S)
 
 START = """
 import sys
@@ -29,13 +31,6 @@ sys.stdin.read()
 WITH_CHILD = "(trap '' TERM; exec sleep 300) & echo $! > child.tmp; mv child.tmp child; {then}"
 
 
-def wait_for(condition, what):
-    end_s = time.monotonic() + END_S
-    while not condition():
-        assert time.monotonic() < end_s, what
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def start(tmp_path):
     """Start a shell with a child; returns the process and the child's id."""
@@ -43,7 +38,7 @@ def start(tmp_path):
 
     def start_shell(then):
         process = AutopilotProcess(["sh", "-c", WITH_CHILD.format(then=then)], tmp_path).start()
-        wait_for((tmp_path / "child").exists, "it did not start")
+        wait_until((tmp_path / "child").exists, "its start")
         child = int((tmp_path / "child").read_text())
         started.append((process, child))
         return process, child
@@ -69,7 +64,7 @@ def test_it_does_not_survive_a_killed_parent(tmp_path):
             assert is_alive(pid)
             parent.kill()
             parent.wait()
-            wait_for(lambda: not is_alive(pid), "it is still there")
+            wait_until(lambda: not is_alive(pid), "its end")
         finally:
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)
@@ -79,13 +74,13 @@ def test_its_children_are_stopped_with_it(start):
     process, child = start("wait")
     assert is_alive(child)
     process.stop()
-    wait_for(lambda: not is_alive(child), "the child is still there")
+    wait_until(lambda: not is_alive(child), "the child's end")
 
 
 def test_children_that_it_leaves_behind_are_ended(start):
     process, child = start("exit 3")
-    wait_for(lambda: not process.is_running(), "it goes on")
-    wait_for(lambda: not is_alive(child), "the child is still there")
+    wait_until(lambda: not process.is_running(), "its end")
+    wait_until(lambda: not is_alive(child), "the child's end")
     with pytest.raises(LaunchError) as caught:
         process.require_running()
     assert caught.value.exit_code == 3

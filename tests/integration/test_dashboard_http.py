@@ -1,6 +1,7 @@
 """The view's server over loopback: pages, figures, the WebSocket, and who may use it."""
 
 import contextlib
+import functools
 import json
 import socket
 import struct
@@ -10,6 +11,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import process_state
 import pytest
 
 pytest.importorskip("starlette")
@@ -28,12 +30,13 @@ from pico_gz.view.app import STATIC, open_dashboard
 pytestmark = pytest.mark.alone
 
 LIMIT_S = 20.0
+wait_until = functools.partial(process_state.wait_until, limit_s=LIMIT_S)
 
 
 @pytest.fixture(scope="module")
 def run():
     with viewed_run() as run:
-        wait_for(lambda: get(run.url + "healthz")[0] == 200)
+        wait_until(lambda: get(run.url + "healthz")[0] == 200)
         yield run
 
 
@@ -47,13 +50,6 @@ def get(url, **headers):
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.headers, refused.read().decode()
-
-
-def wait_for(condition, limit_s=LIMIT_S):
-    end_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end_s, "it did not happen"
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -135,13 +131,13 @@ def test_a_watcher_sees_rovers_move_at_most_twenty_times_per_second(run):
 def test_pause_step_resume(run):
     with watching(run) as websocket:
         assert ask(websocket, "pause")["ok"]
-        wait_for(lambda: get(run.url + "api/state")[2].count('"state":"paused"'))
+        wait_until(lambda: get(run.url + "api/state")[2].count('"state":"paused"'))
         steps = run.bridge.stats.steps
         assert get(run.url + "healthz")[0] == 200
         assert ask(websocket, "step", count=3)["ok"]
-        wait_for(lambda: run.bridge.stats.steps == steps + 3)
+        wait_until(lambda: run.bridge.stats.steps == steps + 3)
         assert ask(websocket, "resume")["ok"]
-        wait_for(lambda: run.bridge.stats.steps > steps + 3)
+        wait_until(lambda: run.bridge.stats.steps > steps + 3)
 
 
 def test_refusals_name_the_reason_and_nonsense_harms_nobody(run):
@@ -169,7 +165,7 @@ def test_a_focused_rover_is_told_closely(run):
         websocket.send('{"command": "focus", "id": 2}')
         focus = hear(websocket, "focus")
         assert focus["id"] == 2
-        wait_for(lambda: "yaw_deg" in hear(websocket, "focus"))
+        wait_until(lambda: "yaw_deg" in hear(websocket, "focus"))
 
 
 def test_stuck_browsers_hold_nobody_and_are_cut_off(monkeypatch):
@@ -180,13 +176,13 @@ def test_stuck_browsers_hold_nobody_and_are_cut_off(monkeypatch):
     with viewed_run(30) as run, contextlib.ExitStack() as stuck:
         clients = [stuck.enter_context(_open_and_freeze(run)) for _ in range(3)]
         with watching(run, max_queue=None) as websocket:  # it reads on while this thread waits
-            wait_for(lambda: any(map(is_full, clients)))
+            wait_until(lambda: any(map(is_full, clients)))
             before = run.bridge.stats.steps
             for _ in range(5):
                 hear(websocket, "frame")
-            wait_for(lambda: run.bridge.stats.steps >= before + 20)
-            wait_for(lambda: watchers(run) == 1, 60.0)
-            wait_for(lambda: not any(map(has_other_end, clients)), 60.0)
+            wait_until(lambda: run.bridge.stats.steps >= before + 20)
+            wait_until(lambda: watchers(run) == 1, limit_s=60.0)
+            wait_until(lambda: not any(map(has_other_end, clients)), limit_s=60.0)
             assert hear(websocket, "frame")
 
 
@@ -203,7 +199,7 @@ def test_a_view_that_hangs_holds_no_step(monkeypatch):
         try:
             assert hangs.wait(LIMIT_S)
             before = run.bridge.stats.steps
-            wait_for(lambda: run.bridge.stats.steps >= before + 50)
+            wait_until(lambda: run.bridge.stats.steps >= before + 50)
         finally:
             held.set()
 

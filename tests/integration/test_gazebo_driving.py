@@ -1,6 +1,7 @@
 """The kit's autopilot, and ArduRover, drive rovers in a real Gazebo; Lightweight is the measure."""
 
 import dataclasses
+import functools
 import math
 import os
 import signal
@@ -11,10 +12,11 @@ import time
 from itertools import pairwise
 
 import msgspec
+import process_state
 import pytest
 from ardurover_rig import EKF_READY, MODES, Ground, ground_port
 from external_programs import need_ardurover
-from gazebo_support import LEASES, gazebo_fleet, needs_gazebo, on_leased_ports
+from gazebo_support import gazebo_fleet, give_ports_back, needs_gazebo, on_leased_ports  # noqa: F401 (autouse)
 from mode_tour import ModeTour
 
 from pico_gz.cli.tools.bench import gazebo
@@ -39,12 +41,7 @@ QUIET = RunOptions(mavlink=False, control=False, check_ports=False)
 DEMO = dataclasses.replace(QUIET, demo=True)
 SQUARE_S = 60.0
 PATIENCE_S = 30.0
-
-
-@pytest.fixture(autouse=True)
-def give_ports_back():
-    yield
-    LEASES.release()
+wait_until = functools.partial(process_state.wait_until, limit_s=PATIENCE_S)
 
 
 def squares(adapter, count, *, noise="typical", **gazebo):
@@ -115,7 +112,7 @@ def test_every_mode():
 
 @pytest.mark.alone
 def test_the_bench_measures_it():
-    (figure,) = gazebo.figures(rovers=(2,), steps_us=(4000,))
+    (figure,) = gazebo.gazebo_figures(rovers=(2,), steps_us=(4000,))
     assert figure.name == "gazebo_2_4000"
     assert figure.detail["bare_real_time_factor"] > 0.1
     assert figure.value > 0.3
@@ -150,13 +147,6 @@ def test_open_loop_as_on_lightweight(command):
 
 
 # --- something dies -----------------------------------------------------------------------------
-
-
-def wait_until(condition, what):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited too long for {what}"
-        time.sleep(0.02)
 
 
 def started(start, fleet):

@@ -2,14 +2,16 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import signal
 import time
 from pathlib import Path
 
+import process_state
 import pytest
-from gazebo_support import LEASES, gazebo_fleet, needs_bindings, needs_gazebo
+from gazebo_support import gazebo_fleet, give_ports_back, needs_bindings, needs_gazebo  # noqa: F401 (autouse)
 from scan_message import scan_message
 
 from pico_gz.core.frames import yaw_from_quat
@@ -28,23 +30,11 @@ pytestmark = [pytest.mark.gazebo, needs_gazebo]
 
 READY_S = 60.0
 PATIENCE_S = 20.0
-
-
-@pytest.fixture(autouse=True)
-def give_ports_back():
-    yield
-    LEASES.release()
+wait_until = functools.partial(process_state.wait_until, limit_s=PATIENCE_S)
 
 
 def quiet(duration_s=1.0):
     return RunOptions(duration_s=duration_s, mavlink=False, control=False, check_ports=False)
-
-
-def wait_until(condition, what):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited too long for {what}"
-        time.sleep(0.02)
 
 
 def gazebo_processes(partition):

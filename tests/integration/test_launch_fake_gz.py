@@ -1,6 +1,7 @@
 """Starting, watching and stopping Gazebo, with a program in its place."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -10,8 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import process_state
 import pytest
-from gazebo_support import LEASES, on_leased_ports
+from gazebo_support import give_ports_back, on_leased_ports  # noqa: F401 (autouse)
 from process_state import is_alive
 
 from pico_gz.errors import LaunchError, PortClashError, SimulatorConnectionError, SimulatorError
@@ -25,12 +27,7 @@ from pico_gz.testing.plugin_twin import PluginTwin
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PATIENCE_S = 15.0
-
-
-@pytest.fixture(autouse=True)
-def give_ports_back():
-    yield
-    LEASES.release()
+wait_until = functools.partial(process_state.wait_until, limit_s=PATIENCE_S)
 
 
 @pytest.fixture
@@ -68,13 +65,6 @@ def fleet_on_gazebo(count=2):
 
 def options(duration_s=0.5):
     return RunOptions(duration_s=duration_s, mavlink=False, control=False, check_ports=False)
-
-
-def wait_until(condition):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited too long"
-        time.sleep(0.02)
 
 
 def test_a_run_starts_gazebo_drives_in_it_and_stops_it(starts, tmp_path):

@@ -1,12 +1,12 @@
 """Every mode on the Lightweight simulator and over the wire; on Gazebo: test_gazebo_driving."""
 
 import pytest
-from gazebo_support import LEASES, gazebo_fleet, on_leased_ports
+from gazebo_support import gazebo_fleet, give_ports_back, on_leased_ports  # noqa: F401 (autouse)
 from mode_tour import ModeTour
+from twin_process import TwinProcess
 
 from pico_gz.run.config import load_fleet
 from pico_gz.run.options import RunOptions
-from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.sitl import Sitl
 
 QUIET = RunOptions(mavlink=False, control=False, check_ports=False)
@@ -26,12 +26,6 @@ physics_step_us = 5000
 [time]
 speed = "max"
 """
-
-
-@pytest.fixture(autouse=True)
-def give_ports_back():
-    yield
-    LEASES.release()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import threading
 import time
 
 import pytest
+from twin_process import TwinProcess
 from wire_bench import FAIR, HOST, STEP_US, WireBench
 
 from pico_gz.bridge.bridge import SitlBridge
@@ -24,7 +25,7 @@ from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing import ScriptedAdapter
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
-from pico_gz.testing.plugin_twin import PluginTwin, TwinProcess
+from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.datagrams import UdpTransport

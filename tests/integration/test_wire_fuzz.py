@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
+from fdm_rig import FdmRig
 from wire_bench import HOST, STEP_US, WireBench
 
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import DecodeError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.exchange import WireClock
-from pico_gz.testing.twin_rover import FdmRig
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.datagrams import Address

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 
 import pytest
+from fdm_rig import FdmRig
+from twin_process import TwinProcess
 from wire_stub import Stub
 
 from pico_gz.core.messages import ActuatorCommands
@@ -13,9 +15,7 @@ from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.exchange import WireStats
 from pico_gz.testing.autopilot_twin import AutopilotFleet, AutopilotTwin
-from pico_gz.testing.plugin_twin import TwinProcess
 from pico_gz.testing.port_lease import PortLeases, loopback_use
-from pico_gz.testing.twin_rover import FdmRig
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 

@@ -13,7 +13,6 @@ from hypothesis.stateful import (
 )
 
 from pico_gz import (
-    AutopilotStatus,
     FreeRunning,
     Lockstep,
     Scaled,
@@ -25,7 +24,7 @@ from pico_gz import (
 from pico_gz.bridge.fleet import VehicleInstance
 from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import LockstepTimeoutError
-from pico_gz.testing import ScriptedAdapter
+from pico_gz.testing import FakeAutopilot, FakeClock, ScriptedAdapter
 
 IDS = st.integers(1, 255)
 NAMES = st.sampled_from("ab")
@@ -34,47 +33,20 @@ FOR_EVER = 1_000_000_000
 LONGER_THAN_THE_TIMEOUT = 100
 
 
-class TickingClock:
-    """Wall time passes only when somebody looks at it: stalls end without waiting."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        self.now_s += 0.05
-        return self.now_s
-
-
-class Counter:
-    """An autopilot that counts its ticks and notes when time does not grow.
+class Counter(FakeAutopilot):
+    """Notes when time does not grow.
 
     Noted, not raised: the bridge keeps what an autopilot raises to itself.
     """
 
-    period_us = STEP_US
-
     def __init__(self, violations: list[str]) -> None:
+        super().__init__(period_us=STEP_US)
         self.violations = violations
-        self.count = 0
-        self.last_us = -1
-
-    def start(self, platform) -> None:
-        self.platform = platform
 
     def tick(self, now_us) -> None:
-        if now_us <= self.last_us:
-            self.violations.append(f"a tick at {now_us} us after one at {self.last_us} us")
-        self.last_us = now_us
-        self.count += 1
-
-    def status(self):
-        return AutopilotStatus()
-
-    def save_state(self):
-        return {"count": self.count, "last_us": self.last_us}
-
-    def load_state(self, state) -> None:
-        self.count, self.last_us = state["count"], state["last_us"]
+        if self.ticks_us and now_us <= self.ticks_us[-1]:
+            self.violations.append(f"a tick at {now_us} us after one at {self.ticks_us[-1]} us")
+        super().tick(now_us)
 
 
 class BridgeMachine(RuleBasedStateMachine):
@@ -93,7 +65,7 @@ class BridgeMachine(RuleBasedStateMachine):
 
     def make_bridge(self) -> None:
         self.bridge = SitlBridge(
-            Lockstep(STEP_US), stall=StallRules(policy=self.policy), clock=TickingClock()
+            Lockstep(STEP_US), stall=StallRules(policy=self.policy), clock=FakeClock(0.05)
         )
         self.adapters = {name: ScriptedAdapter() for name in "ab"}
         for name, adapter in self.adapters.items():
@@ -174,7 +146,7 @@ class BridgeMachine(RuleBasedStateMachine):
             assert all(done == count for i, done in late.items() if ticks[i])
 
     def ticks(self) -> dict[int, int]:
-        return {v.id: v.autopilot.count for v in self.bridge.vehicles()}
+        return {v.id: len(v.autopilot.ticks_us) for v in self.bridge.vehicles()}
 
     @rule(count=st.integers(1, 4), factor=st.sampled_from([None, 0.5, 1.0, 50.0]))
     def run_at_another_speed(self, count, factor) -> None:

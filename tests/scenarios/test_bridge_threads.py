@@ -7,7 +7,6 @@ import time
 import pytest
 
 from pico_gz import (
-    AutopilotStatus,
     BridgeState,
     FreeRunning,
     Lockstep,
@@ -18,7 +17,7 @@ from pico_gz import (
     VehicleConfig,
 )
 from pico_gz.errors import ConfigError, LockstepError, SimulatorConnectionError
-from pico_gz.testing import ScriptedAdapter
+from pico_gz.testing import FakeAutopilot, ScriptedAdapter
 
 WAIT_S = 20.0
 
@@ -256,26 +255,15 @@ def test_many_dropped_vehicles_hold_the_fleet_no_longer_than_one():
         run.wait_for(lambda: hanging.vehicle_ids() == ())
 
 
-class Thinking:
+class Thinking(FakeAutopilot):
     """An autopilot whose tick takes until it is let go."""
 
-    period_us = 10_000
-
     def __init__(self) -> None:
+        super().__init__(period_us=10_000)
         self.go_on = threading.Event()
-
-    def start(self, platform) -> None: ...
 
     def tick(self, now_us) -> None:
         self.go_on.wait(WAIT_S)
-
-    def status(self):
-        return AutopilotStatus()
-
-    def save_state(self):
-        return {}
-
-    def load_state(self, state) -> None: ...
 
 
 def test_an_autopilot_that_does_not_return_is_named_by_an_event():

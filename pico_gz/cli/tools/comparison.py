@@ -97,11 +97,9 @@ class OpenLoopDriver:
         )
 
     def save_state(self) -> dict[str, Any]:
-        """The time is all there is."""
         return {"now_us": self._now_us}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from a time."""
         self._now_us = int(state["now_us"])
 
     def _phase(self) -> Phase | None:

@@ -1,161 +1,15 @@
-"""All checks at once, Gazebo's included; none may fail or hang."""
+"""The doctor's table of checks, run side by side; none may fail or hang."""
 
 from __future__ import annotations
 
-import datetime
-import os
-import re
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from pico_gz.cli.tools import doctor_checks
-from pico_gz.cli.tools.doctor_checks import Finding, Need, State, ask
-from pico_gz.gazebo.install import (
-    APT_PACKAGE,
-    MODULE,
-    PLUGIN_LIBRARY,
-    PLUGIN_PATH_VARIABLES,
-    SDF_MODULE,
-    find_bindings,
-    find_gazebo,
-    knows_time_sync,
-)
-from pico_gz.gazebo.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
-from pico_gz.gazebo.lint.sdformat import can_ask
-
-HARMONIC = 8
-GET_GAZEBO = (
-    "Gazebo Harmonic: sudo apt install gz-harmonic (packages.osrfoundation.org),"
-    " or docker compose up, which needs nothing here."
-)
-GET_PLUGIN = (
-    "Build github.com/ArduPilot/ardupilot_gazebo and set"
-    f" {PLUGIN_PATH_VARIABLES[0]} to the folder of {PLUGIN_LIBRARY}."
-)
-_SECRET = re.compile(r"TOKEN|SECRET|PASS|KEY")
-_VERSION = re.compile(r"\b(\d+)\.\d+\.\d+\S*")
-
-
-def check_gazebo() -> list[Finding]:
-    """The program and its version."""
-    program = find_gazebo().program
-    if program is None:
-        return [Finding(name="Gazebo", state=State.MISSING, need=Need.GAZEBO, remedy=GET_GAZEBO)]
-    code, text = ask([str(program), "sim", "--versions"])
-    versions = [match.group(0) for match in _VERSION.finditer(text)] if code == 0 else []
-    if any(version.startswith(f"{HARMONIC}.") for version in versions):
-        version = next(v for v in versions if v.startswith(f"{HARMONIC}."))
-        return [
-            Finding(
-                name="Gazebo",
-                state=State.FOUND,
-                need=Need.GAZEBO,
-                version=f"gz-sim {version}",
-                detail=str(program),
-            )
-        ]
-    what = f"it is gz-sim {', '.join(versions)}" if versions else _first_line(text)
-    return [
-        Finding(
-            name="Gazebo",
-            state=State.MISSING,
-            need=Need.GAZEBO,
-            detail=f"{program} does not offer gz-sim {HARMONIC}: {what or 'it says nothing'}",
-            remedy=GET_GAZEBO,
-        )
-    ]
-
-
-def check_plugin() -> list[Finding]:
-    """The plugin that lets autopilots drive in Gazebo, and how old it is."""
-    install = find_gazebo()
-    plugin = install.plugin
-    if plugin is None:
-        return [
-            Finding(
-                name="ArduPilot plugin",
-                state=State.MISSING,
-                need=Need.GAZEBO,
-                detail=f"not in {install.wrong_path}" if install.wrong_path else "",
-                remedy=GET_PLUGIN,
-            )
-        ]
-    built = datetime.datetime.fromtimestamp(plugin.stat().st_mtime, datetime.UTC).date()
-    newer = knows_time_sync(plugin)
-    return [
-        Finding(
-            name="ArduPilot plugin",
-            state=State.FOUND,
-            need=Need.GAZEBO,
-            version="knows no_time_sync" if newer else "from before no_time_sync",
-            detail=f"{plugin}, built {built}",
-            remedy="" if newer else "It takes PWM 0 for full reverse; the kit never sends that.",
-        )
-    ]
-
-
-def check_bindings() -> list[Finding]:
-    """The bindings for pausing, spawning, watching and showing; driving does without."""
-    python = find_bindings()
-    if python:
-        whose = "this Python" if python == sys.executable else f"{python}, used in a process apart"
-        return [Finding(name="Gazebo bindings", state=State.FOUND, version=MODULE, detail=whose)]
-    return [
-        Finding(
-            name="Gazebo bindings",
-            state=State.MISSING,
-            detail=f"no Python here has {MODULE}; only pausing, spawning and --view need it",
-            remedy=f"sudo apt install {APT_PACKAGE} (packages.osrfoundation.org)",
-        )
-    ]
-
-
-def check_sdformat() -> list[Finding]:
-    """Gazebo's own reader of worlds, which ``pico-gz lint`` asks too."""
-    if can_ask():
-        return [Finding(name="sdformat", state=State.FOUND, version=SDF_MODULE)]
-    return [
-        Finding(
-            name="sdformat",
-            state=State.MISSING,
-            detail=f"no Python here has {SDF_MODULE}; pico-gz lint knows its own rules only",
-            remedy=f"sudo apt install {SDF_PACKAGE} (packages.osrfoundation.org)",
-        )
-    ]
-
-
-def check_environment(environ: Mapping[str, str] | None = None) -> list[Finding]:
-    """The variables that steer Gazebo and the kit."""
-    environment = os.environ if environ is None else environ
-    ours = sorted(key for key in environment if key.startswith(("GZ_", "PICO_GZ_")))
-    return [_check_variable(key, environment[key]) for key in ours]
-
-
-def _check_variable(key: str, value: str) -> Finding:
-    gone = [
-        folder
-        for folder in (value.split(os.pathsep) if key.endswith("_PATH") else [])
-        if folder and not Path(folder).is_dir()
-    ]
-    if gone:
-        return Finding(
-            name=key,
-            state=State.TROUBLE,
-            detail=value,
-            remedy=f"There is no folder {', '.join(gone)}.",
-        )
-    hidden = _SECRET.search(key) is not None
-    return Finding(name=key, state=State.FOUND, detail="(not shown)" if hidden else value)
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0] if text else ""
-
+from pico_gz.cli.tools.doctor_checks import Finding, Need, State
 
 DEADLINE_S = 2.7
 
@@ -167,11 +21,11 @@ CHECKS: dict[str, tuple[Need, Check]] = {
     "ports": (Need.OPTIONAL, doctor_checks.check_ports),
     "UDP buffers": (Need.OPTIONAL, doctor_checks.check_udp_buffers),
     "clock": (Need.OPTIONAL, doctor_checks.check_clock),
-    "Gazebo": (Need.GAZEBO, check_gazebo),
-    "ArduPilot plugin": (Need.GAZEBO, check_plugin),
-    "Gazebo bindings": (Need.OPTIONAL, check_bindings),
-    "sdformat": (Need.OPTIONAL, check_sdformat),
-    "environment": (Need.OPTIONAL, check_environment),
+    "Gazebo": (Need.GAZEBO, doctor_checks.check_gazebo),
+    "ArduPilot plugin": (Need.GAZEBO, doctor_checks.check_plugin),
+    "Gazebo bindings": (Need.OPTIONAL, doctor_checks.check_bindings),
+    "sdformat": (Need.OPTIONAL, doctor_checks.check_sdformat),
+    "environment": (Need.OPTIONAL, doctor_checks.check_environment),
     "Docker engine": (Need.DOCKER, doctor_checks.check_engine),
     "Docker Compose": (Need.DOCKER, doctor_checks.check_compose),
     doctor_checks.NAME: (Need.OPTIONAL, doctor_checks.check_reach),
@@ -206,7 +60,7 @@ class Examination(msgspec.Struct, frozen=True):
 def examine(
     checks: Mapping[str, tuple[Need, Check]] = CHECKS, deadline_s: float = DEADLINE_S
 ) -> Examination:
-    """Run all checks side by side; what is not done in time is said to be unknown."""
+    """Run all checks side by side; one that is not done in time is reported as such."""
     results: dict[str, list[Finding]] = {}
 
     def run(name: str, need: Need, check: Check) -> None:
@@ -222,23 +76,12 @@ def examine(
     ]
     for thread in threads:
         thread.start()
-    _join(threads, time.monotonic() + deadline_s)
-    return Examination(
-        tuple(
-            finding
-            for name, (need, _) in checks.items()
-            for finding in results.get(name) or _unknown(name, need, name in results)
-        )
-    )
-
-
-def _join(threads: Sequence[threading.Thread], deadline_s: float) -> None:
+    end_s = time.monotonic() + deadline_s
     for thread in threads:
-        thread.join(max(0.0, deadline_s - time.monotonic()))
-
-
-def _unknown(name: str, need: Need, was_done: bool) -> list[Finding]:
-    if was_done:
-        return []
-    detail = "it did not answer in time"
-    return [Finding(name=name, state=State.MISSING, need=need, detail=detail)]
+        thread.join(max(0.0, end_s - time.monotonic()))
+    found = dict(results)  # what ends later does not count
+    for name, (need, _) in checks.items():
+        if name not in found:
+            detail = "it did not answer in time"
+            found[name] = [Finding(name=name, state=State.MISSING, need=need, detail=detail)]
+    return Examination(tuple(finding for name in checks for finding in found[name]))

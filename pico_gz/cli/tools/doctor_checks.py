@@ -1,7 +1,8 @@
-"""Checks of Python, Docker, ports, buffers and clock."""
+"""What the doctor looks at: Python, ports, Gazebo, Docker."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import re
@@ -9,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -19,7 +21,19 @@ import msgspec
 from pico_gz import __version__
 from pico_gz.core.port_owner import find_busy, owner_of
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
-from pico_gz.gazebo.install import is_gazebo_program
+from pico_gz.gazebo.install import (
+    APT_PACKAGE,
+    MODULE,
+    PLUGIN_LIBRARY,
+    PLUGIN_PATH_VARIABLES,
+    SDF_MODULE,
+    find_bindings,
+    find_gazebo,
+    is_gazebo_program,
+    knows_time_sync,
+)
+from pico_gz.gazebo.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
+from pico_gz.gazebo.lint.sdformat import can_ask
 from pico_gz.run.config import default_fleet
 
 
@@ -47,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         name: what was looked for.
         state: how it is.
         need: what it is needed for.
-        version: of what was found; part of bug reports, so never a path or a name of somebody.
+        version: of what was found; part of bug reports, so never a path or a personal name.
         detail: where it is or what is wrong, for people at this machine.
         remedy: how to get it, or what to do about it.
     """
@@ -59,6 +73,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     remedy: str = ""
 
+
+_found = partial(Finding, state=State.FOUND)
+_missing = partial(Finding, state=State.MISSING)
+_trouble = partial(Finding, state=State.TROUBLE)
 
 TIMEOUT_S = 2.0
 
@@ -111,10 +129,8 @@ def check_python() -> list[Finding]:
             detail=sys.executable,
             remedy="" if good else f"Python {wanted} or newer is needed.",
         ),
-        Finding(name="pico-gz", state=State.FOUND, need=Need.LIGHTWEIGHT, version=__version__),
-        Finding(
-            name="system", state=State.FOUND, version=system, detail=f"{os.cpu_count()} processors"
-        ),
+        _found(name="pico-gz", need=Need.LIGHTWEIGHT, version=__version__),
+        _found(name="system", version=system, detail=f"{os.cpu_count()} processors"),
     ]
 
 
@@ -174,9 +190,8 @@ def check_ports() -> list[Finding]:
     fleet = default_fleet(environ={})
     plan = fleet.port_plan(on_gazebo=[vehicle.id for vehicle in fleet.vehicles])
     findings = [
-        Finding(
+        _trouble(
             name=f"{problem.use.protocol.upper()} {problem.use.port}",
-            state=State.TROUBLE,
             detail=str(problem),
             remedy="End that program, or use --port-offset auto.",
         )
@@ -184,7 +199,7 @@ def check_ports() -> list[Finding]:
     ]
     if not findings:
         text = "all ports of the default fleet are free"
-        findings.append(Finding(name="ports", state=State.FOUND, detail=text))
+        findings.append(_found(name="ports", detail=text))
     return findings + _check_peers(plan.uses)
 
 
@@ -203,13 +218,12 @@ def _judge_peer(there: PortProblem) -> Finding:
     name = f"{use.protocol.upper()} {use.port}"
     owner = owner_of(use.protocol, use.port) if use.purpose == PLUGIN_PURPOSE else ""
     if owner and not is_gazebo_program(owner):
-        return Finding(
+        return _trouble(
             name=name,
-            state=State.TROUBLE,
             detail=f"{there} That does not look like Gazebo.",
             remedy="End that program, or use --port-offset auto.",
         )
-    return Finding(name=name, state=State.FOUND, detail=f"{there} A run would talk to it.")
+    return _found(name=name, detail=f"{there} A run would talk to it.")
 
 
 def check_udp_buffers() -> list[Finding]:
@@ -263,6 +277,121 @@ def _text(path: Path) -> str:
         return ""
 
 
+HARMONIC = 8
+GET_GAZEBO = (
+    "Gazebo Harmonic: sudo apt install gz-harmonic (packages.osrfoundation.org),"
+    " or docker compose up, which needs nothing here."
+)
+GET_PLUGIN = (
+    "Build github.com/ArduPilot/ardupilot_gazebo and set"
+    f" {PLUGIN_PATH_VARIABLES[0]} to the folder of {PLUGIN_LIBRARY}."
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASS|KEY")
+_VERSION = re.compile(r"\b(\d+)\.\d+\.\d+\S*")
+
+
+def check_gazebo() -> list[Finding]:
+    """The program and its version."""
+    program = find_gazebo().program
+    if program is None:
+        return [_missing(name="Gazebo", need=Need.GAZEBO, remedy=GET_GAZEBO)]
+    code, text = ask([str(program), "sim", "--versions"])
+    versions = [match.group(0) for match in _VERSION.finditer(text)] if code == 0 else []
+    if any(version.startswith(f"{HARMONIC}.") for version in versions):
+        version = next(v for v in versions if v.startswith(f"{HARMONIC}."))
+        return [
+            _found(
+                name="Gazebo", need=Need.GAZEBO, version=f"gz-sim {version}", detail=str(program)
+            )
+        ]
+    what = f"it is gz-sim {', '.join(versions)}" if versions else _first_line(text)
+    return [
+        _missing(
+            name="Gazebo",
+            need=Need.GAZEBO,
+            detail=f"{program} does not offer gz-sim {HARMONIC}: {what or 'it says nothing'}",
+            remedy=GET_GAZEBO,
+        )
+    ]
+
+
+def check_plugin() -> list[Finding]:
+    """The plugin that lets autopilots drive in Gazebo, and how old it is."""
+    install = find_gazebo()
+    plugin = install.plugin
+    if plugin is None:
+        return [
+            _missing(
+                name="ArduPilot plugin",
+                need=Need.GAZEBO,
+                detail=f"not in {install.wrong_path}" if install.wrong_path else "",
+                remedy=GET_PLUGIN,
+            )
+        ]
+    built = datetime.datetime.fromtimestamp(plugin.stat().st_mtime, datetime.UTC).date()
+    newer = knows_time_sync(plugin)
+    return [
+        _found(
+            name="ArduPilot plugin",
+            need=Need.GAZEBO,
+            version="knows no_time_sync" if newer else "from before no_time_sync",
+            detail=f"{plugin}, built {built}",
+            remedy="" if newer else "It takes PWM 0 for full reverse; the kit never sends that.",
+        )
+    ]
+
+
+def check_bindings() -> list[Finding]:
+    """The bindings for pausing, spawning, watching and showing; driving does without."""
+    python = find_bindings()
+    if python:
+        whose = "this Python" if python == sys.executable else f"{python}, used in a process apart"
+        return [_found(name="Gazebo bindings", version=MODULE, detail=whose)]
+    return [
+        _missing(
+            name="Gazebo bindings",
+            detail=f"no Python here has {MODULE}; only pausing, spawning and --view need it",
+            remedy=f"sudo apt install {APT_PACKAGE} (packages.osrfoundation.org)",
+        )
+    ]
+
+
+def check_sdformat() -> list[Finding]:
+    """Gazebo's own reader of worlds, which ``pico-gz lint`` asks too."""
+    if can_ask():
+        return [_found(name="sdformat", version=SDF_MODULE)]
+    return [
+        _missing(
+            name="sdformat",
+            detail=f"no Python here has {SDF_MODULE}; pico-gz lint knows its own rules only",
+            remedy=f"sudo apt install {SDF_PACKAGE} (packages.osrfoundation.org)",
+        )
+    ]
+
+
+def check_environment(environ: Mapping[str, str] | None = None) -> list[Finding]:
+    """The variables that steer Gazebo and the kit."""
+    environment = os.environ if environ is None else environ
+    ours = sorted(key for key in environment if key.startswith(("GZ_", "PICO_GZ_")))
+    return [_check_variable(key, environment[key]) for key in ours]
+
+
+def _check_variable(key: str, value: str) -> Finding:
+    gone = [
+        folder
+        for folder in (value.split(os.pathsep) if key.endswith("_PATH") else [])
+        if folder and not Path(folder).is_dir()
+    ]
+    if gone:
+        return _trouble(name=key, detail=value, remedy=f"There is no folder {', '.join(gone)}.")
+    hidden = _SECRET.search(key) is not None
+    return _found(name=key, detail="(not shown)" if hidden else value)
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""
+
+
 GET_DOCKER = "Install Docker Engine: docs.docker.com/engine/install"
 GET_COMPOSE = "Install the plugin: sudo apt install docker-compose-plugin"
 MIN_COMPOSE = (2, 20)
@@ -272,15 +401,13 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 def check_engine() -> list[Finding]:
     """Whether an engine answers to this user."""
     if shutil.which("docker") is None:
-        return [Finding(name="Docker engine", state=State.MISSING, need=Need.DOCKER,
-                        remedy=GET_DOCKER)]  # fmt: skip
+        return [_missing(name="Docker engine", need=Need.DOCKER, remedy=GET_DOCKER)]
     code, text = ask(["docker", "version", "--format", "{{.Server.Version}}"])
     if code == 0 and text:
-        return [Finding(name="Docker engine", state=State.FOUND, need=Need.DOCKER, version=text)]
+        return [_found(name="Docker engine", need=Need.DOCKER, version=text)]
     return [
-        Finding(
+        _missing(
             name="Docker engine",
-            state=State.MISSING,
             need=Need.DOCKER,
             detail=_shortened(text),
             remedy=_engine_remedy(text),
@@ -291,13 +418,15 @@ def check_engine() -> list[Finding]:
 def check_compose() -> list[Finding]:
     """Whether Compose is there and new enough."""
     if shutil.which("docker") is None:
-        return [Finding(name="Docker Compose", state=State.MISSING, need=Need.DOCKER,
-                        remedy=GET_DOCKER)]  # fmt: skip
+        return [_missing(name="Docker Compose", need=Need.DOCKER, remedy=GET_DOCKER)]
     code, text = ask(["docker", "compose", "version", "--short"])
     match = _NUMBERS.search(text) if code == 0 else None
     if match is None:
-        return [Finding(name="Docker Compose", state=State.MISSING, need=Need.DOCKER,
-                        detail=_shortened(text), remedy=GET_COMPOSE)]  # fmt: skip
+        return [
+            _missing(
+                name="Docker Compose", need=Need.DOCKER, detail=_shortened(text), remedy=GET_COMPOSE
+            )
+        ]
     new = (int(match.group(1)), int(match.group(2))) >= MIN_COMPOSE
     wanted = ".".join(map(str, MIN_COMPOSE))
     return [
@@ -326,7 +455,7 @@ NAME = "container reach"
 HOST = "host.docker.internal"
 # Together below the deadline of the examination.
 LOOK_S, RUN_S, REMOVE_S = 0.5, 1.5, 0.5
-# Whether somebody listens does not matter: a refusal has come from the host, too.
+# Whether a program listens does not matter: a refusal has come from the host, too.
 _PROBE = f"""
 import socket
 try:
@@ -366,17 +495,16 @@ def _try_it(image: str) -> Finding:
         # Only the waiting has ended; the container itself may still be starting.
         ask(["docker", "rm", "--force", name], REMOVE_S)
     if code == 0 and text == "reached":
-        return Finding(name=NAME, state=State.FOUND, version="containers reach the host")
+        return _found(name=NAME, version="containers reach the host")
     if code == 0 and text in _REMEDIES:
-        return Finding(
+        return _trouble(
             name=NAME,
-            state=State.TROUBLE,
             version=f"the host is {text}",
             detail=f"as {HOST}, from a container",
             remedy=_REMEDIES[text],
         )
     said = text.splitlines()[0][:200] if text else f"exit code {code}"
-    return _not_checked(f"a container of {image} did not tell: {said}")
+    return _not_checked(f"a container of {image} gave no answer: {said}")
 
 
 def _run_command(name: str, image: str) -> list[str]:
@@ -389,4 +517,4 @@ def _run_command(name: str, image: str) -> list[str]:
 
 def _not_checked(why: str, remedy: str = "") -> Finding:
     detail = f"not checked whether containers reach this machine: {why}"
-    return Finding(name=NAME, state=State.TROUBLE, detail=detail, remedy=remedy)
+    return _trouble(name=NAME, detail=detail, remedy=remedy)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.cli.tools import doctor, doctor_checks
+from pico_gz.cli.tools import doctor_checks
 from pico_gz.cli.tools.doctor_checks import Need, State, ask
 from pico_gz.core.ports import PortProblem
 from pico_gz.gazebo.install import GazeboInstall
@@ -15,8 +15,7 @@ def says(monkeypatch):
     """Let programs answer as told: ``says(code, text)``."""
 
     def set_answer(code, text):
-        for module in (doctor, doctor_checks):
-            monkeypatch.setattr(module, "ask", lambda command: (code, text))
+        monkeypatch.setattr(doctor_checks, "ask", lambda command: (code, text))
         monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: f"/bin/{name}")
 
     return set_answer
@@ -27,7 +26,7 @@ def installed(monkeypatch, tmp_path):
     plugin = tmp_path / "libArduPilotPlugin.so"
     plugin.write_bytes(b"\x7fELF")
     install = GazeboInstall(Path("/usr/bin/gz"), plugin)
-    monkeypatch.setattr(doctor, "find_gazebo", lambda: install)
+    monkeypatch.setattr(doctor_checks, "find_gazebo", lambda: install)
     return plugin
 
 
@@ -35,7 +34,7 @@ class TestGazebo:
     @pytest.mark.parametrize("text", ["8.14.0", "9.1.0\n8.6.0", "8.0.0~pre1"])
     def test_harmonic_is_found(self, says, installed, text):
         says(0, text)
-        (finding,) = doctor.check_gazebo()
+        (finding,) = doctor_checks.check_gazebo()
         assert finding.state is State.FOUND
         assert finding.version.startswith("gz-sim 8.")
 
@@ -45,20 +44,20 @@ class TestGazebo:
     )
     def test_anything_else_is_not(self, says, installed, code, text, word):
         says(code, text)
-        (finding,) = doctor.check_gazebo()
+        (finding,) = doctor_checks.check_gazebo()
         assert (finding.state, finding.need) == (State.MISSING, Need.GAZEBO)
         assert word in finding.detail
         assert "apt install" in finding.remedy
 
     def test_without_it_the_remedies_are_told(self, monkeypatch):
-        monkeypatch.setattr(doctor, "find_gazebo", lambda: GazeboInstall(None, None))
-        monkeypatch.setattr(doctor, "find_bindings", str)
-        monkeypatch.setattr(doctor, "can_ask", lambda: False)
+        monkeypatch.setattr(doctor_checks, "find_gazebo", lambda: GazeboInstall(None, None))
+        monkeypatch.setattr(doctor_checks, "find_bindings", str)
+        monkeypatch.setattr(doctor_checks, "can_ask", lambda: False)
         for check in (
-            doctor.check_gazebo,
-            doctor.check_plugin,
-            doctor.check_bindings,
-            doctor.check_sdformat,
+            doctor_checks.check_gazebo,
+            doctor_checks.check_plugin,
+            doctor_checks.check_bindings,
+            doctor_checks.check_sdformat,
         ):
             (finding,) = check()
             assert finding.state is State.MISSING
@@ -66,33 +65,33 @@ class TestGazebo:
 
     def test_a_plugin_path_without_plugin_is_told(self, monkeypatch):
         install = GazeboInstall(Path("/usr/bin/gz"), None, "/wrong")
-        monkeypatch.setattr(doctor, "find_gazebo", lambda: install)
-        (finding,) = doctor.check_plugin()
+        monkeypatch.setattr(doctor_checks, "find_gazebo", lambda: install)
+        (finding,) = doctor_checks.check_plugin()
         assert finding.state is State.MISSING
         assert finding.detail == "not in /wrong"
 
     def test_the_plugins_age_is_told(self, installed):
-        (old,) = doctor.check_plugin()
+        (old,) = doctor_checks.check_plugin()
         installed.write_bytes(b"\x7fELF..no_time_sync..")
-        (new,) = doctor.check_plugin()
+        (new,) = doctor_checks.check_plugin()
         assert old.version == "from before no_time_sync"
         assert "full reverse" in old.remedy
         assert new.version == "knows no_time_sync"
 
     def test_the_reader_of_worlds_is_found(self, monkeypatch):
-        monkeypatch.setattr(doctor, "can_ask", lambda: True)
-        (finding,) = doctor.check_sdformat()
+        monkeypatch.setattr(doctor_checks, "can_ask", lambda: True)
+        (finding,) = doctor_checks.check_sdformat()
         assert (finding.state, finding.remedy) == (State.FOUND, "")
 
     def test_bindings_of_another_python_count(self, monkeypatch):
-        monkeypatch.setattr(doctor, "find_bindings", lambda: "/usr/bin/python3")
-        (finding,) = doctor.check_bindings()
+        monkeypatch.setattr(doctor_checks, "find_bindings", lambda: "/usr/bin/python3")
+        (finding,) = doctor_checks.check_bindings()
         assert finding.state is State.FOUND
         assert "/usr/bin/python3" in finding.detail
 
 
 def test_the_environment_is_shown_without_secrets(tmp_path):
-    findings = doctor.check_environment(
+    findings = doctor_checks.check_environment(
         {
             "GZ_IP": "127.0.0.1",
             "GZ_SIM_RESOURCE_PATH": f"{tmp_path}:/no/such/folder",

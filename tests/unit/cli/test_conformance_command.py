@@ -6,7 +6,7 @@ import pytest
 
 from pico_gz.cli import inspect as command
 from pico_gz.cli.app import run_command
-from pico_gz.testing.conformance_result import CheckResult, Outcome
+from pico_gz.testing.conformance import CheckResult, Outcome
 
 PASSED = CheckResult(1, "answers", Outcome.PASS, "40 bytes")
 FAILED = CheckResult(5, "counts", Outcome.FAIL, "it fell")
@@ -22,8 +22,8 @@ def peer(monkeypatch):
             self.results = [PASSED]
             self.asked = {}
 
-        def check(self, *arguments, tell, **options):
-            tell("Waiting ...")
+        def check(self, *arguments, report, **options):
+            report("Waiting ...")
             self.asked = {"arguments": arguments, **options}
             return self.results
 

@@ -11,8 +11,8 @@ from pico_gz.cli.tools.containers.engine import ContainerState
     [
         ("running", "healthy", ""),
         ("running", "unhealthy", "bridge: the last check"),
-        ("exited", "unhealthy", "bridge: pico-gz logs bridge --name second tells more."),
-        ("paused", "healthy", "bridge: pico-gz logs bridge --name second tells more."),
+        ("exited", "unhealthy", "bridge: pico-gz logs bridge --name second shows more."),
+        ("paused", "healthy", "bridge: pico-gz logs bridge --name second shows more."),
     ],
 )
 def test_trouble(state, health, words):

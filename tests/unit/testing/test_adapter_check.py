@@ -139,7 +139,7 @@ class Leaving(ScriptedAdapter):
         (OnceOnly, "life cycle: RuntimeError cannot connect again"),
         (NoGps, "capabilities: promises gps"),
         (LoadsNothing, "snapshot: load_state"),
-        (LoadsTimeOnly, "snapshot: it goes on differently"),
+        (LoadsTimeOnly, "snapshot: it continues differently"),
         (Deaf, "commands: commands do not move vehicle 1"),
         (Clinging, "removal: "),
         (Leaving, "id order: SystemExit 3"),

@@ -7,8 +7,8 @@ import pytest
 
 from pico_gz.errors import ConfigError, PortClashError
 from pico_gz.testing.autopilot_twin import RESEND_S, SubstringParser
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
-from pico_gz.testing.conformance_result import CheckResult, Outcome
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
@@ -107,14 +107,14 @@ FAULTS: list[tuple[dict[str, object], dict[int, str]]] = [
     ({"packets_per_record": 2}, {5: "rose by 80 over 40", 30: "80 packets for 40 records"}),
     ({"rise": 2}, {5: "it jumped by 2"}),
     ({"rise": -1, "first_frame": 1000}, {5: "fell 40 times: from 1000 to 999"}),
-    ({"rise": 0}, {5: "it did not rise", 7: "not go on", 30: "0 of 40", 40: "not go on"}),
+    ({"rise": 0}, {5: "it did not rise", 7: "not continue", 30: "0 of 40", 40: "not continue"}),
     ({"copies": 2}, {30: "packets were sent again"}),
     ({"takes_anything": True}, {7: "an empty datagram was taken for a step"}),
     ({"never_repeats": True}, {40: "nothing within 2.5 s"}),
     ({"counts_repeats": True}, {7: "taken for a step", 40: "had no record"}),
     ({"streams": True}, {5: "rose by", 7: "an empty", 30: "does not wait", 40: "had no record"}),
     ({"mixes_sizes": True}, {1: "32 channels in a connection of 16", 5: "", 30: "", 40: ""}),
-    ({"dies_after": 5}, {7: "not go on", 30: "5 of 40 records answered", 40: "not go on"}),
+    ({"dies_after": 5}, {7: "not continue", 30: "5 of 40 records answered", 40: "not continue"}),
 ]
 
 
@@ -132,7 +132,7 @@ def test_two_senders_are_named():
 def test_nobody_is_one_failure():
     (result,) = check_autopilot(PORT, connect_s=5.0, network=MemoryNetwork())
     assert result.outcome is Outcome.FAIL
-    assert result.detail == "nobody spoke to port 9002 within 5 s"
+    assert result.detail == "nothing was received on port 9002 within 5 s"
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_somebody_who_speaks_another_wire_is_quoted(raw, words):
 
 def test_waiting_is_told_every_few_seconds():
     lines: list[str] = []
-    check_autopilot(PORT, connect_s=10.0, tell=lines.append, network=MemoryNetwork())
+    check_autopilot(PORT, connect_s=10.0, report=lines.append, network=MemoryNetwork())
     assert lines == [f"Waiting for an autopilot on port 9002, {s} of 10 s ..." for s in (3, 6, 9)]
 
 
 def test_waiting_tells_of_a_stranger():
     lines: list[str] = []
-    Autopilot(raw=bytes(64)).check(connect_s=4.0, tell=lines.append)
-    assert "somebody spoke" in lines[0]
+    Autopilot(raw=bytes(64)).check(connect_s=4.0, report=lines.append)
+    assert "received: " in lines[0]
     assert "magic 0" in lines[0]
 
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.testing.conformance_result import resolve
+from pico_gz.testing.conformance import resolve
 
 
 def test_an_address_stays_as_it_is():
@@ -23,7 +23,7 @@ def test_an_unknown_name_is_refused(monkeypatch):
     def unknown(*_):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr("pico_gz.testing.conformance.getaddrinfo", unknown)
     with pytest.raises(ConfigError, match="no host 'gazebo-box'"):
         resolve("gazebo-box", 9002)
 

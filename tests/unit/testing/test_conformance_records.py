@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pico_gz.errors import DecodeError
-from pico_gz.testing.conformance_result import CheckFailedError, Outcome, SkipCheckError, run_check
+from pico_gz.testing.conformance import CheckFailedError, Outcome, SkipCheckError, run_check
 from pico_gz.testing.conformance_simulator import (
     check_compact,
     check_framing,

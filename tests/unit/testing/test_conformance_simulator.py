@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.testing.conformance_result import CheckResult, Outcome
+from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_simulator import check_simulator
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork
@@ -283,7 +283,7 @@ def test_one_that_falls_silent_ends_the_run_soon():
 def test_waiting_is_told_every_few_seconds():
     simulator = Simulator(deaf=True)
     lines: list[str] = []
-    check_simulator(HOST, PORT, timeout_s=10.0, tell=lines.append, network=simulator.net)
+    check_simulator(HOST, PORT, timeout_s=10.0, report=lines.append, network=simulator.net)
     assert lines[:3] == [f"Waiting for 127.0.0.1:9002, {s} of 10 s ..." for s in (3, 6, 9)]
 
 

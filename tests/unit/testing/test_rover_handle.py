@@ -182,13 +182,13 @@ def test_without_contacts_nobody_says_that_there_was_none(tmp_path):
             assert_no_contact(sitl)
 
 
-def test_a_simulator_that_tells_no_contacts_is_named(sitl, monkeypatch):
+def test_a_simulator_that_reports_no_contacts_is_named(sitl, monkeypatch):
     sitl.run(0.1)
     elsewhere = sitl.fleet.with_adapters({2: "gazebo"})
     monkeypatch.setattr(sitl.session, "fleet", elsewhere)
     assert_no_contact(sitl[1])
     for subject in (sitl, sitl[2]):
-        with pytest.raises(ConfigError, match=r"simulator of rover_2 \(gazebo\) does not tell"):
+        with pytest.raises(ConfigError, match=r"simulator of rover_2 \(gazebo\) does not report"):
             assert_no_contact(subject)
 
 

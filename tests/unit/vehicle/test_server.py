@@ -4,11 +4,12 @@ import math
 
 import msgspec
 import pytest
+from fdm_rig import FdmRig
 
 from pico_gz.core.messages import SensorData
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 from pico_gz.testing.autopilot_twin import AutopilotTwin
-from pico_gz.testing.twin_rover import FdmRig, level_truth
+from pico_gz.testing.twin_rover import level_truth
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork

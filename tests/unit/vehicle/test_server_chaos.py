@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable
 
 import pytest
+from fdm_rig import FdmRig
 
 from pico_gz.testing.autopilot_twin import RESEND_S, AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
-from pico_gz.testing.twin_rover import FdmRig
 from pico_gz.vehicle.external.connection import LATE_S, Arrival, ExternalVehicle, FdmConnection
 from pico_gz.vehicle.external.server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork

@@ -1,6 +1,7 @@
 from types import SimpleNamespace
 
 from pico_gz.bridge.published import FleetView
+from pico_gz.testing import FakeClock
 from pico_gz.view.source import KEPT_VIEWS, PERIOD_S, ROUND, FleetSampler
 
 
@@ -16,15 +17,8 @@ class Pilot:
         return ()
 
 
-class Clock:
-    now_s = 100.0
-
-    def __call__(self):
-        return self.now_s
-
-
 def make_sampler(count):
-    clock = Clock()
+    clock = FakeClock(now_s=100.0)
     pilots = {i: Pilot() for i in range(1, count + 1)}
     return FleetSampler(pilots, clock), pilots, clock
 

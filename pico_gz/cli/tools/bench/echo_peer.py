@@ -53,7 +53,7 @@ def _packet(frame: int) -> bytes:
 
 
 def _arrivals(sockets: Sequence[socket.socket]) -> Iterator[tuple[int, Address]]:
-    """Yield (index, sender) for ever; one socket is read blocking, as cheaply as it gets."""
+    """Yield (index, sender) without end; one socket is read blocking, as cheaply as it gets."""
     if len(sockets) == 1:
         only = sockets[0]
         while True:

@@ -86,7 +86,7 @@ _LEAST_PERCENT = 1.0
 def shares(work: Callable[[], object]) -> dict[str, float]:
     """Percent of the time of ``work`` by package, largest first, named ``share_<package>``.
 
-    What C code costs is counted for whoever called it. A profiler makes every call dearer, so
+    What C code costs is counted for its caller. A profiler makes every call dearer, so
     these are shares, not times.
     """
     profiler = cProfile.Profile()

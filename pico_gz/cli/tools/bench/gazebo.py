@@ -31,7 +31,7 @@ _ANSWER_S = 2.0
 _NEUTRAL = (1500,) * 16
 
 
-def figures(
+def gazebo_figures(
     rovers: Sequence[int] = ROVERS, steps_us: Sequence[int] = PHYSICS_STEPS_US
 ) -> Iterator[Figure]:
     """One figure per number of rovers and physics step: the kit's speed over the bare client's."""

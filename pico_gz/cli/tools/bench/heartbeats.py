@@ -1,6 +1,6 @@
 """A process that listens for heartbeats.
 
-Run as a program it binds a UDP port of loopback, says so, and tells at the end of its input how
+Run as a program it binds a UDP port of loopback, reports it, and prints at the end of its input how
 many systems it heard and the longest time between two heartbeats of one of them.
 """
 
@@ -63,12 +63,12 @@ class HeartbeatListener:
         trace: TracebackType | None,
     ) -> None:
         try:
-            told, _ = self._process.communicate(timeout=_PATIENCE_S)
+            output, _ = self._process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise
         if kind is None:
-            self.systems, self.worst_gap_s = json.loads(told)
+            self.systems, self.worst_gap_s = json.loads(output)
 
 
 def frames(data: bytes) -> Iterator[tuple[int, int]]:

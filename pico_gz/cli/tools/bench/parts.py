@@ -20,7 +20,7 @@ from pico_gz.run.options import RunOptions
 STEP_US = 10_000
 
 
-def figures() -> list[Figure]:
+def simulator_figures() -> list[Figure]:
     """One vehicle and 255."""
     alone = _step_us(1, 2000)
     fleet = _step_us(255, 60) / 255
@@ -60,7 +60,7 @@ def _step_us(vehicles: int, steps: int) -> float:
         return best_us(work, steps)
 
 
-def figure() -> Figure:
+def autopilot_figures() -> list[Figure]:
     """Mean processor time of a tick, measured inside a running mission."""
     overrides = FleetOverrides(rovers=1, adapter="lightweight", speed="max")
     options = RunOptions(
@@ -79,13 +79,15 @@ def figure() -> Figure:
 
         autopilot.tick = timed  # type: ignore[method-assign]
         session.run()
-    return Figure(
-        name="autopilot_tick",
-        what="Autopilot tick in AUTO, mean",
-        value=spent[0] / spent[1] * 1e6,
-        unit="us",
-        goal=40.0,
-    )
+    return [
+        Figure(
+            name="autopilot_tick",
+            what="Autopilot tick in AUTO, mean",
+            value=spent[0] / spent[1] * 1e6,
+            unit="us",
+            goal=40.0,
+        )
+    ]
 
 
 def start_figures() -> list[Figure]:

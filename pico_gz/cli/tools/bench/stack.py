@@ -21,7 +21,12 @@ from pico_gz.run.result import RunResult
 from pico_gz.testing.scripted_adapter import ScriptedAdapter
 
 
-def bridge_figure() -> Figure:
+def stack_figures() -> list[Figure]:
+    """The bridge alone, one rover, ten rovers."""
+    return [_bridge_figure(), _one_rover_figure(), _ten_rovers_figure()]
+
+
+def _bridge_figure() -> Figure:
     """Bridge and platform without a simulator and without autopilots."""
     vehicles, steps = 100, 100
     bridge = SitlBridge()
@@ -40,7 +45,7 @@ def bridge_figure() -> Figure:
     )
 
 
-def one_rover_figure() -> Figure:
+def _one_rover_figure() -> Figure:
     """One rover with its autopilot, as fast as possible."""
     session, used_s = _run(1, 60.0)
     return _explained(
@@ -56,7 +61,7 @@ def one_rover_figure() -> Figure:
     )
 
 
-def ten_rovers_figure() -> Figure:
+def _ten_rovers_figure() -> Figure:
     """Latency of ten rovers in lockstep."""
     session, _ = _run(10, 30.0)
     latency = session.latency_ms
@@ -70,7 +75,7 @@ def ten_rovers_figure() -> Figure:
     )
 
 
-def full_fleet_figures() -> list[Figure]:
+def fleet_figures() -> list[Figure]:
     """255 rovers with one ground station: speed, lost steps, memory, heartbeats."""
     fleet = _fleet(255)
     with HeartbeatListener(fleet.port_plan().vehicles[0].mavlink) as listener:

@@ -183,7 +183,7 @@ def _connected(port: int) -> socket.socket:
     return made
 
 
-def figures() -> list[Figure]:
+def wire_figures() -> list[Figure]:
     """Both ends, one vehicle and ten, as ratios."""
     return [
         _figure(

@@ -134,7 +134,7 @@ class ComposeCommand:
         project: its name.
         file: the Compose file, if it is not the folder's own.
         environ: variables of the file.
-        tell: takes every line of progress.
+        report: takes every line of progress.
 
     Raises:
         MissingProgramError: there is no Compose, or it is too old.
@@ -147,7 +147,7 @@ class ComposeCommand:
         *,
         file: Path | None = None,
         environ: Mapping[str, str] | None = None,
-        tell: Callable[[str], None] = lambda line: None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> None:
         require_compose()
         self._folder = folder
@@ -155,10 +155,10 @@ class ComposeCommand:
         self._words += ["-p", project, "--project-directory", str(folder)]
         self._words += ["-f", str(file or folder / "compose.yaml")]
         self._environ = {**os.environ, **(environ or {})}
-        self._tell = tell
+        self._report = report
 
     def run(self, *words: str) -> None:
-        """Run a command and tell its progress; it ends with whoever waits for it.
+        """Run a command and report its progress; it ends with its caller.
 
         Raises:
             PicoGzError: it failed; the kind of error says why.
@@ -179,7 +179,7 @@ class ComposeCommand:
             try:
                 for line in process.stdout or ():
                     tail.append(line.rstrip())
-                    self._tell(line.rstrip())
+                    self._report(line.rstrip())
             except BaseException:
                 _end_group(process)
                 raise
@@ -188,7 +188,7 @@ class ComposeCommand:
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """End Compose, which would go on and start containers that nobody waits for."""
+    """End Compose, which would otherwise start containers without a caller."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -246,7 +246,7 @@ def compose_failure(command: Sequence[str], code: int, tail: Sequence[str]) -> P
         name = next(group for group in image.groups() if group)
         return MissingProgramError(
             f"The image {name} is not here.",
-            hint="pico-gz up --build makes it; offline, docs/docker.md tells how.",
+            hint="pico-gz up --build makes it; offline, docs/docker.md shows how.",
         )
     if _UNREACHABLE.search(text):
         return MissingProgramError(

@@ -53,7 +53,7 @@ class ContainerState:
 
 
 def container_state(attributes: Mapping[str, Any]) -> ContainerState:
-    """Read what the engine tells of a container (``docker inspect``)."""
+    """Read what the engine reports of a container (``docker inspect``)."""
     state = attributes["State"]
     health = state.get("Health") or {}
     checks = health.get("Log") or []
@@ -94,7 +94,7 @@ def usage_of(stats: Mapping[str, Any]) -> Usage:
     processors = now.get("online_cpus") or 1
     percent = 100.0 * used / system * processors if system > 0 and used > 0 else 0.0
     memory = stats.get("memory_stats", {})
-    # The page cache is given back when somebody needs it; "docker stats" leaves it out, too.
+    # The page cache is given back on demand; "docker stats" leaves it out, too.
     details = memory.get("stats", {})
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
     return Usage(percent, max(0, memory.get("usage", 0) - cache))
@@ -167,7 +167,7 @@ class Engine:
 
     def containers(self, run: str) -> list[ContainerState]:
         """The containers of a run, by service."""
-        with told_plainly():
+        with docker_errors():
             found = self._client.containers.list(all=True, filters=_of(run), ignore_removed=True)
             states = [container_state(container.attrs) for container in found]
         return sorted(states, key=lambda state: state.service)
@@ -176,14 +176,14 @@ class Engine:
         """What these containers use now; the engine needs a second or two to measure it."""
         if not ids:
             return {}
-        with ThreadPoolExecutor(max_workers=min(16, len(ids))) as pool, told_plainly():
+        with ThreadPoolExecutor(max_workers=min(16, len(ids))) as pool, docker_errors():
             return dict(zip(ids, pool.map(self._usage, ids), strict=True))
 
     def ask_inside(self, container_id: str, command: Sequence[str]) -> Any:
         """The JSON that a command in a container prints; ``None`` when it fails."""
         from docker.errors import APIError
 
-        with told_plainly():
+        with docker_errors():
             try:
                 code, output = self._client.containers.get(container_id).exec_run(
                     list(command), demux=True
@@ -205,7 +205,7 @@ class Engine:
         It has no network and no rights, and belongs to a run: if we are killed, ``remove`` finds
         it.
         """
-        with told_plainly():
+        with docker_errors():
             container = self._client.containers.create(
                 image,
                 list(command),
@@ -228,7 +228,7 @@ class Engine:
         """Whether an image is here."""
         from docker.errors import ImageNotFound
 
-        with told_plainly():
+        with docker_errors():
             try:
                 self._client.images.get(name)
             except ImageNotFound:
@@ -239,7 +239,7 @@ class Engine:
         self, container_id: str, *, follow: bool = False, tail: int | None = None
     ) -> Iterator[bytes]:
         """Pieces of a container's log with timestamps; a piece need not be a line."""
-        with told_plainly():
+        with docker_errors():
             container = self._client.containers.get(container_id)
             yield from container.logs(
                 stream=True, follow=follow, timestamps=True, tail="all" if tail is None else tail
@@ -248,7 +248,7 @@ class Engine:
     def remove(self, run: str, *, volumes: bool = False) -> list[str]:
         """Stop and remove everything that carries this run's label; returns what it was."""
         removed = []
-        with told_plainly():
+        with docker_errors():
             containers = self._client.containers.list(
                 all=True, filters=_of(run), ignore_removed=True
             )
@@ -325,7 +325,7 @@ def engine_problem(text: str) -> MissingProgramError:
 
 
 @contextlib.contextmanager
-def told_plainly() -> Iterator[None]:
+def docker_errors() -> Iterator[None]:
     """Turn errors of the SDK into ours."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException

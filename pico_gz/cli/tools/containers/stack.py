@@ -211,7 +211,7 @@ def require_readable(fleet_file: Path | None, variables: Mapping[str, str]) -> N
 _STATUS = ("pico-gz", "ctl", "status", "--json")
 _LOCAL_ENGINE = "unix://"
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class Addresses:
 
 
 def start(
-    settings: StackSettings, engine: Engine, *, build: bool | None, timeout_s: float, tell: Tell
+    settings: StackSettings, engine: Engine, *, build: bool | None, timeout_s: float, report: Report
 ) -> Addresses:
     """Build what is missing, start everything and wait until it is healthy.
 
@@ -241,7 +241,7 @@ def start(
         engine: where.
         build: ``True`` always, ``False`` never, ``None`` if an image is missing.
         timeout_s: how long the services may take to become healthy.
-        tell: takes lines of progress.
+        report: takes lines of progress.
 
     Raises:
         PortClashError: a port on this machine is taken.
@@ -252,8 +252,8 @@ def start(
         _require_free_ports(settings)
     variables = {**settings.variables(), **prepare_runs(settings.runs)}
     require_readable(settings.fleet_file, variables)
-    compose = ComposeCommand(build_context(), settings.name, environ=variables, tell=tell)
-    _build(settings, engine, compose, build=build, tell=tell)
+    compose = ComposeCommand(build_context(), settings.name, environ=variables, report=report)
+    _build(settings, engine, compose, build=build, report=report)
     words = ["up", "--detach", "--no-build", "--wait", "--wait-timeout", f"{timeout_s:.0f}"]
     try:
         compose.run(*words, *settings.services)
@@ -316,7 +316,7 @@ def _build(
     compose: ComposeCommand,
     *,
     build: bool | None,
-    tell: Tell,
+    report: Report,
 ) -> None:
     images = settings.images(os.environ)
     missing = [name for name in images if not engine.has_image(name)]
@@ -325,19 +325,19 @@ def _build(
             f"The image {missing[0]} is not here.", hint="Without --no-build it is made."
         )
     if build or missing:
-        tell(f"Building {', '.join(missing or images)}; the first time takes minutes.")
+        report(f"Building {', '.join(missing or images)}; the first time takes minutes.")
         compose.run("build", *settings.services)
     elif build is None:
-        _warn_of_old_image(images[-1], settings.name, engine, tell)
+        _warn_of_old_image(images[-1], settings.name, engine, report)
 
 
-def _warn_of_old_image(image: str, run: str, engine: Engine, tell: Tell) -> None:
+def _warn_of_old_image(image: str, run: str, engine: Engine, report: Report) -> None:
     try:
         found = engine.run_once(image, ["pico-gz", "--version"], run).strip()
     except PicoGzError:
         return  # starting it will say what is wrong
     if found != f"pico-gz {__version__}":
-        tell(f"Warning: the image {image} holds {found}; --build makes it anew.")
+        report(f"Warning: the image {image} holds {found}; --build makes it again.")
 
 
 def _why_unwell(name: str, engine: Engine, failure: LaunchError) -> PicoGzError:
@@ -353,7 +353,7 @@ def _why_unwell(name: str, engine: Engine, failure: LaunchError) -> PicoGzError:
         command=failure.command,
         exit_code=failure.exit_code,
         output_tail=failure.output_tail,
-        hint=f"pico-gz logs --name {name} tells more; pico-gz down --name {name} removes it.",
+        hint=f"pico-gz logs --name {name} shows more; pico-gz down --name {name} removes it.",
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from docker.errors import APIError, DockerException
 
-from pico_gz.cli.tools.containers.engine import Engine, Usage, engine_problem, told_plainly
+from pico_gz.cli.tools.containers.engine import Engine, Usage, docker_errors, engine_problem
 from pico_gz.errors import MissingProgramError, PicoGzError
 
 
@@ -75,9 +75,9 @@ def test_engine_problems(text, words, hint):
 
 
 def test_errors_of_the_sdk_become_ours():
-    with pytest.raises(PicoGzError, match="refused: no space left"), told_plainly():
+    with pytest.raises(PicoGzError, match="refused: no space left"), docker_errors():
         raise APIError("x", explanation="no space left")
-    with pytest.raises(MissingProgramError), told_plainly():
+    with pytest.raises(MissingProgramError), docker_errors():
         raise DockerException("gone")
 
 

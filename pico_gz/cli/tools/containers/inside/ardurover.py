@@ -90,11 +90,11 @@ def _commands(fleet: FleetConfig) -> dict[str, str]:
 
 
 def _start(name: str, line: str) -> GuardedProcess:
-    def tell(text: str) -> None:
+    def show(text: str) -> None:
         sys.stdout.write(f"{name}: {text}\n")
         sys.stdout.flush()
 
-    return GuardedProcess(["sh", "-c", line], os.environ, tell, grace_s=_GRACE_S)
+    return GuardedProcess(["sh", "-c", line], os.environ, show, grace_s=_GRACE_S)
 
 
 def _stop_all(started: list[GuardedProcess]) -> None:

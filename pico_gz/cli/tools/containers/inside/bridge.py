@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     command = [sys.executable, "-m", "pico_gz", "run", *settings.run_arguments(adapter)]
     # Gazebo has a container of its own, so it is never the bridge's to start.
     os.environ[ATTACH_VARIABLE] = "1"
-    # The same process goes on, so signals reach the run itself.
+    # The process stays the same, so signals reach the run itself.
     os.execv(command[0], command)
 
 

@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def problem_of_run() -> str:
-    """Ask the run twice; empty when its steps go on."""
+    """Ask the run twice; empty when it steps."""
     run = find_run()
     before = ask(run, "status")
     time.sleep(_PERIOD_S)

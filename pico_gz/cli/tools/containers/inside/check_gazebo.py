@@ -1,6 +1,6 @@
 """Gazebo's health check.
 
-A world in lockstep stands still, without any clock, as long as nobody drives it: when the run is
+A world in lockstep stands still, without any clock, as long as no client drives it: when the run is
 paused, or the bridge is gone. That is not Gazebo's fault, so a world that has begun once stays
 healthy while the server answers.
 
@@ -38,7 +38,7 @@ class WorldState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_state(state: WorldState, path: Path = STATE_FILE) -> None:
-    """Replace the file at once, so that nobody reads half of it."""
+    """Replace the file at once, so that no reader sees half of it."""
     draft = path.with_suffix(".tmp")
     draft.write_bytes(msgspec.json.encode(state))
     draft.replace(path)
@@ -78,7 +78,7 @@ def examine(state: WorldState | None) -> tuple[bool, str]:
     if _hears_clock(state.name):
         return True, "ok"
     if state.name in _worlds():
-        return True, "ok, but stands still: paused, or nobody drives it"
+        return True, "ok, but stands still: paused, or not driven"
     return False, f"the server does not know the world {state.name} any more"
 
 

@@ -111,7 +111,7 @@ def require_runs(folder: Path = RUNS_FOLDER) -> None:
     """Find out that nothing can be written before anything else starts.
 
     Raises:
-        ConfigError: the folder is not here, or belongs to somebody else.
+        ConfigError: the folder is not here, or belongs to another user.
     """
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(

@@ -1,30 +1,146 @@
-"""The client that tests a simulator: sends frames, keeps replies."""
+"""What both wire checklists share, and the probe that plays an autopilot."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import cached_property
+from socket import AF_INET, SOCK_DGRAM, getaddrinfo
 
-from pico_gz.testing.conformance_result import Patience, SilentPeerError, Tell
+import msgspec
+
+from pico_gz.core.ports import MAX_PORT
+from pico_gz.errors import ConfigError, DecodeError, PicoGzError
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network
 from pico_gz.wire.servo import FRAME_COUNT_MODULUS, encode_servo
 from pico_gz.wire.state import StateRecord, decode_state
 
 NEUTRAL = (1500,) * 16
-# Longer than the plugin's pause before it says its last record again (111 ms).
+# Longer than the plugin's pause before it repeats its last record (111 ms).
 QUIET_S = 0.35
+# How long one wait for datagrams lasts at most, so that progress is reported.
+SLICE_S = 0.5
+# A peer that floods us must not keep us reading without end.
+MAX_DATAGRAMS = 5000
 
 _FIRST_FRAME = 1000
 _SEND_AGAIN_S = 0.5
 _STALE_S = 0.15
 _STANDS_AFTER = 3
-_SLICE_S = 0.5
-_KEPT = 200
-# A peer that floods us must not keep us reading for ever.
-_MANY = 5000
+_KEPT_RECORDS = 200
+_PROGRESS_EVERY_S = 3.0
+
+# Takes one line of progress for people.
+Report = Callable[[str], None]
+
+
+class Outcome(StrEnum):
+    """How a check ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class CheckResult(msgspec.Struct, frozen=True):
+    """One line of the table.
+
+    Attributes:
+        number: of the protocol's statement.
+        title: the statement in short.
+        outcome: how it ended.
+        detail: what was seen, or why it was skipped.
+    """
+
+    number: int
+    title: str
+    outcome: Outcome
+    detail: str = ""
+
+
+class CheckFailedError(PicoGzError):
+    """The peer did not do what the statement says."""
+
+
+class SilentPeerError(CheckFailedError):
+    """The peer did not answer in time."""
+
+
+class SkipCheckError(PicoGzError):
+    """This peer cannot be put through a check."""
+
+
+def require(condition: bool, text: str) -> None:
+    """Fail a check with ``text`` unless the condition holds."""
+    if not condition:
+        raise CheckFailedError(text)
+
+
+def run_check(number: int, title: str, check: Callable[[], str]) -> CheckResult:
+    """Run one check; what it returns is the detail."""
+    try:
+        return CheckResult(number, title, Outcome.PASS, check())
+    except SkipCheckError as exc:
+        return CheckResult(number, title, Outcome.SKIP, exc.message)
+    except (CheckFailedError, DecodeError) as exc:
+        return CheckResult(number, title, Outcome.FAIL, exc.message)
+
+
+def require_timeout(timeout_s: float) -> None:
+    """Raise ``ConfigError`` unless it is a positive, finite number of seconds."""
+    if not (math.isfinite(timeout_s) and timeout_s > 0.0):
+        raise ConfigError(
+            f"A timeout of {timeout_s:g} s cannot work.", hint="Say a number of seconds above 0."
+        )
+
+
+def require_port(port: int) -> None:
+    """Raise ``ConfigError`` unless it is 1..65535."""
+    if not 1 <= port <= MAX_PORT:
+        raise ConfigError(
+            f"Port {port} cannot be used.",
+            hint=f"Ports go from 1 to {MAX_PORT}; the first vehicle's wire is on 9002.",
+        )
+
+
+def resolve(host: str, port: int) -> Address:
+    """Return the IPv4 address of a host.
+
+    Raises:
+        ConfigError: there is no such host, it has no IPv4 address, or the port is impossible.
+    """
+    require_port(port)
+    try:
+        found = getaddrinfo(host, port, AF_INET, SOCK_DGRAM)
+    except (OSError, ValueError) as exc:  # ValueError: text that no name server would be asked for
+        raise ConfigError(
+            f"There is no host {host!r} with an IPv4 address.",
+            hint="The wire is UDP on IPv4: write a name that is known here, or as 127.0.0.1:9002.",
+        ) from exc
+    address = str(found[0][4][0])
+    if address == "0.0.0.0":
+        raise ConfigError(
+            "0.0.0.0 is no address to send to.", hint="Write 127.0.0.1 for this machine."
+        )
+    return address, port
+
+
+class Progress:
+    """Reports every few seconds what is being waited for, so that a wait does not look hung."""
+
+    def __init__(self, report: Report | None, now_s: float) -> None:
+        self._report = report
+        self._next_s = now_s + _PROGRESS_EVERY_S
+
+    def note(self, now_s: float, text: str) -> None:
+        """Report ``text`` unless something was reported a moment ago."""
+        if self._report is not None and now_s >= self._next_s:
+            self._next_s = now_s + _PROGRESS_EVERY_S
+            self._report(text)
 
 
 class Probe:
@@ -42,18 +158,18 @@ class Probe:
     """
 
     def __init__(
-        self, target: Address, network: Network, *, answer_s: float, tell: Tell | None = None
+        self, target: Address, network: Network, *, answer_s: float, report: Report | None = None
     ) -> None:
         self.target = target
         self.answer_s = answer_s
         self.frame = self.answered_frame = _FIRST_FRAME
         self.empty_replies = 0
         self.records = 0
-        self.kept: deque[bytes] = deque(maxlen=_KEPT)
+        self.kept: deque[bytes] = deque(maxlen=_KEPT_RECORDS)
         self.senders: set[Address] = set()
         self._network = network
         self._poller = network.poller()
-        self._patience = Patience(tell, self._poller.now_s())
+        self._progress = Progress(report, self._poller.now_s())
         self._sockets: list[DatagramTransport] = []
         self._last = b""
         self._unsent = 0
@@ -73,19 +189,17 @@ class Probe:
         return socket
 
     def close(self) -> None:
-        """Close all sockets."""
         for socket in self._sockets:
             self._poller.remove(socket)
             socket.close()
         self._poller.close()
 
     def now_s(self) -> float:
-        """Monotonic time [s]."""
         return self._poller.now_s()
 
     def note(self, text: str) -> None:
-        """Tell what is going on, if nothing was told for a while."""
-        self._patience.note(self.now_s(), text)
+        """Report what is being done, unless something was reported a moment ago."""
+        self._progress.note(self.now_s(), text)
 
     # --- datagrams ------------------------------------------------------------------------
 
@@ -102,13 +216,13 @@ class Probe:
         """Everything that reaches a socket within a time."""
         found: list[bytes] = []
         until_s = self.now_s() + seconds
-        while (left_s := until_s - self.now_s()) > 0.0 and len(found) < _MANY:
-            self._poller.wait(min(left_s, _SLICE_S))
+        while (left_s := until_s - self.now_s()) > 0.0 and len(found) < MAX_DATAGRAMS:
+            self._poller.wait(min(left_s, SLICE_S))
             found += self._read(socket or self.socket)
         return found
 
     def drain(self) -> None:
-        """Look at what has arrived; waits for nothing."""
+        """Read what has arrived, without waiting."""
         self._read(self.socket)
 
     def listen_for_any(self) -> list[bytes]:
@@ -123,7 +237,7 @@ class Probe:
         """What has arrived at a socket; what has arrived at the others is only looked at."""
         found = []
         for socket in self._sockets:
-            for _ in range(_MANY):
+            for _ in range(MAX_DATAGRAMS):
                 item = socket.receive()
                 if item is None:
                     break
@@ -166,14 +280,19 @@ class Probe:
                 return reply
             if reply is not None:
                 self.frame += 1
-            self._note_wait(self.now_s() - until_s + timeout_s, timeout_s)
+            empty = f", {self.empty_replies} empty replies" if self.empty_replies else ""
+            waited_s = self.now_s() - until_s + timeout_s
+            self.note(
+                f"Waiting for {self.target[0]}:{self.target[1]},"
+                f" {waited_s:.0f} of {timeout_s:g} s{empty} ..."
+            )
         raise SilentPeerError(self._silence(timeout_s, self.empty_replies - empty_before))
 
     def _answer(self, timeout_s: float) -> bytes | None:
         """The reply to the frame just sent.
 
-        The simulator may have said its last record again just before it read the frame, so a
-        record that we know is the answer only if no other follows.
+        The simulator may have repeated its last record just before it read the frame, so a known
+        record is the answer only if no other follows.
         """
         before = self._last
         known: bytes | None = None
@@ -191,11 +310,6 @@ class Probe:
                 break
         self._standing += known is not None
         return known
-
-    def _note_wait(self, waited_s: float, timeout_s: float) -> None:
-        host, port = self.target
-        empty = f", {self.empty_replies} empty replies" if self.empty_replies else ""
-        self.note(f"Waiting for {host}:{port}, {waited_s:.0f} of {timeout_s:g} s{empty} ...")
 
     def _silence(self, timeout_s: float, empty: int) -> str:
         if empty:
@@ -216,7 +330,7 @@ class Probe:
         return self.record().timestamp_s
 
     def answers(self) -> bool:
-        """Whether it goes on where it last answered."""
+        """Whether it still answers, from the last answered frame on."""
         self.frame = self.answered_frame
         try:
             self.step()
