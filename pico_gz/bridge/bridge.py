@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pico_gz.adapters.contract import SimulatorAdapter
@@ -352,6 +352,19 @@ class SitlBridge:
         def apply() -> None:
             time_us, records = fleet_snapshot.load(data, self._cycle, self._adapters, self._fleet)
             self._cycle.go_on_from(time_us, records, self._loop.state)
+            self._loop.restart_pace()
+
+        self.between_steps(apply)
+
+    def seek(self, time_us: int, adapter_states: Mapping[str, Mapping[str, Any]]) -> None:
+        """Continue at another time: adapters get these states, vehicles keep theirs.
+
+        For adapters that show recorded time; any thread.
+        """
+
+        def apply() -> None:
+            fleet_snapshot.load_adapters(self._adapters, time_us, adapter_states)
+            self._cycle.go_on_from(time_us, dict(self._cycle.records), self._loop.state)
             self._loop.restart_pace()
 
         self.between_steps(apply)

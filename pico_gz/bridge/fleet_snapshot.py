@@ -59,6 +59,17 @@ def load(
         ) from exc
 
 
+def load_adapters(
+    adapters: AdapterPhase, time_us: int, states: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Give adapters other states, which stand at the fleet's time ``time_us``."""
+    for name, state in states.items():
+        slot = adapters.slots[name]
+        slot.offset_us = 0
+        slot.adapter.load_state(state)
+        slot.missed = slot.stalled or not slot.is_at(time_us)
+
+
 def _put_back(
     saved: Mapping[str, Any], cycle: FleetStepper, adapters: AdapterPhase, fleet: Fleet
 ) -> tuple[int, dict[int, SensorData]]:

@@ -216,14 +216,8 @@ class Replay:
     def seek(self, time_us: int) -> None:
         """Show another time, within the recorded span; any thread."""
         time_us = max(self.start_us, min(self.end_us, time_us))
-        step_us = self.fleet.time.step_us
-        state = msgspec.msgpack.decode(self.bridge.snapshot())
-        state["time_us"] = time_us - time_us % step_us
-        state["adapters"][self._adapter.name] = {
-            "offset_us": 0,
-            "state": {"time_us": state["time_us"]},
-        }
-        self.bridge.restore(msgspec.msgpack.encode(state))
+        time_us -= time_us % self.fleet.time.step_us
+        self.bridge.seek(time_us, {self._adapter.name: {"time_us": time_us}})
 
     def _seek_asked(self, request: Mapping[str, Any]) -> dict[str, float]:
         wanted = request.get("time_s")
