@@ -31,8 +31,8 @@ from pico_gz.run.event_sources import (
 from pico_gz.run.gazebo_rules import has_own_world
 from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
+from pico_gz.run.recording.run_folder import RunFolder
 from pico_gz.run.result import RunResult, summarize
-from pico_gz.run.run_recording import RunFolder
 from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
@@ -135,10 +135,18 @@ class FleetRun:
         fail = self.fail = FailureSwitch(bridge, self._open_rc(opened, server))
         fail.external = server
         if self.options.record_dir is not None:
-            from pico_gz.run.run_recording import RunRecording
+            from pico_gz.run.recording.recorder import RunRecording
 
-            self._folder = RunFolder(self.options.record_dir, self.fleet, self.options)
-            recording = RunRecording(self._folder, bridge, self.frame, commanded, self.result)
+            asked = {name: getattr(self.options, name) for name in ("demo", "rc", "contacts")}
+            self._folder = RunFolder(
+                self.options.record_dir,
+                self.fleet,
+                input_folder=self.options.run_folder,
+                options=asked,
+            )
+            recording = RunRecording(
+                self._folder, bridge, self.frame, commanded, lambda: self.result().as_dict()
+            )
             opened.callback(recording.close)
         self._hear_vehicles(commanded)
         if self.options.view:

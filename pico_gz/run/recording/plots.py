@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pico_gz.errors import ConfigError, MissingExtraError
-from pico_gz.run.recording.mcap_format import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.recording.recorder import read_latency
 from pico_gz.run.recording.topics import AutopilotSample

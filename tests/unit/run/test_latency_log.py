@@ -7,7 +7,7 @@ from recorded_views import STEP_US, make_view
 
 from pico_gz.bridge.published import LatencyHistogram
 from pico_gz.run.recording import plots
-from pico_gz.run.recording.mcap_format import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.plots import gather
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.recording.recorder import LATENCY_FILE, LatencyLog, RunRecorder, read_latency
