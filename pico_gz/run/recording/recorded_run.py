@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +147,7 @@ class RecordedRun:
         return best
 
     def events(self) -> list[BridgeEvent]:
-        """Everything that was told."""
+        """Every recorded event."""
         return [event_of(entry) for _, entry in self._decoded(Kind.EVENTS)]
 
     def samples(self) -> list[AutopilotSample]:
@@ -257,6 +257,48 @@ def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetVi
         sensors=parts[Kind.SENSORS],
         commands=parts[Kind.ACTUATORS],
     )
+
+
+class RecordedPilots:
+    """Drives vehicles with the commands of the recorded step that ``step`` gives."""
+
+    needs_truth = False
+
+    def __init__(self, vehicle_ids: tuple[int, ...], step: Callable[[], FleetView | None]) -> None:
+        self._ids = vehicle_ids
+        self._step = step
+
+    def vehicle_ids(self) -> tuple[int, ...]:
+        """The vehicles that it drives."""
+        return self._ids
+
+    def hand_over(
+        self,
+        records: Mapping[int, SensorData],
+        truth: Mapping[int, VehicleTruth],
+        now_us: int,
+    ) -> None:
+        """Ignore them."""
+        return
+
+    def unanswered(self) -> tuple[int, ...]:
+        """None: every command is recorded."""
+        return ()
+
+    def collect(
+        self, timeout_s: float, waiting_for: Collection[int] | None = None
+    ) -> Mapping[int, ActuatorCommands]:
+        """The recorded commands."""
+        view = self._step()
+        return {} if view is None else view.commands
+
+    def service(self) -> None:
+        """Do nothing."""
+        return
+
+    def close(self) -> None:
+        """Do nothing."""
+        return
 
 
 # All tracks together have at most about this many points.
