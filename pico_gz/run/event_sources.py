@@ -68,9 +68,9 @@ class TextReporter:
             speaker.listen(self._listener(vehicle_id))
 
     def _listener(self, vehicle_id: int) -> Callable[[StatusText], None]:
-        return lambda said: self.tell(vehicle_id, said)
+        return lambda said: self.report(vehicle_id, said)
 
-    def tell(self, vehicle_id: int, said: StatusText) -> None:
+    def report(self, vehicle_id: int, said: StatusText) -> None:
         """Report one text, unless it is a warning repeated."""
         now_us = self._bridge.sim_time_us()
         if said.severity > WARNING:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pico_gz.run import simulators
+from pico_gz.run import gazebo_rules
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.gazebo_rules import gazebo_problem, has_own_world
@@ -21,7 +21,7 @@ def fleet(adapter="gazebo", **gazebo):
 def no_gazebo(monkeypatch):
     from pico_gz.gazebo.install import GazeboInstall
 
-    monkeypatch.setattr(simulators, "find_gazebo", lambda: GazeboInstall(None, None))
+    monkeypatch.setattr(gazebo_rules, "find_gazebo", lambda: GazeboInstall(None, None))
 
 
 def test_without_gazebo_there_is_a_reason(no_gazebo):
