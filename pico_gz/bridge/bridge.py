@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge import fleet_snapshot
@@ -277,6 +278,19 @@ class SitlBridge:
         def apply() -> None:
             time_us, records = fleet_snapshot.load(data, self._stepper, self._fleet)
             self._stepper.continue_from(time_us, records, self._loop.state)
+            self._loop.restart_pace()
+
+        self.between_steps(apply)
+
+    def seek(self, time_us: int, adapter_states: Mapping[str, Mapping[str, Any]]) -> None:
+        """Continue at another time: adapters get these states, vehicles keep theirs.
+
+        For adapters that show recorded time.
+        """
+
+        def apply() -> None:
+            fleet_snapshot.load_adapters(self._stepper, time_us, adapter_states)
+            self._stepper.continue_from(time_us, dict(self._stepper.records), self._loop.state)
             self._loop.restart_pace()
 
         self.between_steps(apply)

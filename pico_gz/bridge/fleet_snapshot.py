@@ -56,6 +56,14 @@ def load(data: bytes, stepper: FleetStepper, fleet: Fleet) -> tuple[int, dict[in
         ) from exc
 
 
+def load_adapters(
+    stepper: FleetStepper, time_us: int, states: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Give adapters other states, which stand at the fleet's time ``time_us``."""
+    for name, state in states.items():
+        stepper.adapters[name].load_state({"offset_us": 0, "state": state}, time_us)
+
+
 def _put_back(
     saved: Mapping[str, Any], stepper: FleetStepper, fleet: Fleet
 ) -> tuple[int, dict[int, SensorData]]:

@@ -65,7 +65,7 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
             bridge.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
             place = f"north {north_m:g} m, east {east_m:g} m, yaw {yaw_deg:g} deg"
             name = bridge.get_vehicle(vehicle_id).config.label
-            report_done(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
+            report_event(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
             return _truth_now(bridge)
 
         return status_of(bridge, bridge.call(move))
@@ -93,7 +93,7 @@ def status_of(
     """How the run stands; vehicles are where the last step left them, or at ``truth_now``."""
     view = bridge.view
     if truth_now is None and bridge.is_paused():
-        truth_now = _truth_now(bridge)  # somebody may have moved them since the last step
+        truth_now = _truth_now(bridge)  # set-pose may have moved them since the last step
     places = {**view.truth, **(truth_now or {})}
     vehicles = {}
     for vehicle in bridge.vehicles():
@@ -124,11 +124,18 @@ def status_of(
     }
 
 
-def report_done(bridge: SitlBridge, kind: str, text: str, vehicle_id: int = 0) -> None:
-    """Tell as an event that somebody changed the world; call it between two steps."""
-    time_us = bridge.sim_time_us()
+def report_event(
+    bridge: SitlBridge, kind: str, text: str, vehicle_id: int = 0, *, severity: int = 5
+) -> None:
+    """Report that something happened now; call it between two steps."""
     bridge.report(
-        BridgeEvent(time_us=time_us, kind=kind, text=text, vehicle_id=vehicle_id, severity=5)
+        BridgeEvent(
+            time_us=bridge.sim_time_us(),
+            kind=kind,
+            text=text,
+            vehicle_id=vehicle_id,
+            severity=severity,
+        )
     )
 
 
@@ -193,7 +200,7 @@ class FailureSwitch:
             self._require_seen(vehicle_id, unit)
             self._bridge.set_failure(vehicle_id, unit, kind)
         self._note(vehicle_id, unit, kind)
-        self._bridge.between_steps(lambda: self._tell(vehicle_id, unit, kind))
+        self._bridge.between_steps(lambda: self._report(vehicle_id, unit, kind))
         if unit in _IMU_UNITS:
             self._show_imu(vehicle_id)
 
@@ -205,19 +212,13 @@ class FailureSwitch:
             units[unit] = kind
         self.active = {**self.active, vehicle_id: units}
 
-    def _tell(self, vehicle_id: int, unit: str, kind: str) -> None:
+    def _report(self, vehicle_id: int, unit: str, kind: str) -> None:
         name = self._bridge.get_vehicle(vehicle_id).config.label
         healthy = kind == _HEALTHY
-        self._bridge.report(
-            BridgeEvent(
-                time_us=self._bridge.sim_time_us(),
-                kind="failure",
-                text=f"{name}: {unit} works again."
-                if healthy
-                else f"{name}: {unit} fails: {kind}.",
-                vehicle_id=vehicle_id,
-                severity=6 if healthy else 4,
-            )
+        what = "works again" if healthy else f"fails: {kind}"
+        severity = 6 if healthy else 4
+        report_event(
+            self._bridge, "failure", f"{name}: {unit} {what}.", vehicle_id, severity=severity
         )
 
     def _require_seen(self, vehicle_id: int, unit: str) -> None:

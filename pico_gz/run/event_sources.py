@@ -12,11 +12,11 @@ from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.core.ground_control import StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import PicoGzError
-from pico_gz.run.commands import report_done
+from pico_gz.run.commands import report_event
 
 
 class ContactReporter:
-    """After each step, tells which vehicles began to touch something."""
+    """After each step, reports which vehicles began to touch something."""
 
     def __init__(self, bridge: SitlBridge, adapters: Sequence[LightweightAdapter]) -> None:
         self._bridge = bridge
@@ -43,7 +43,7 @@ class ContactReporter:
 SAYS = "says"
 WARNING = 4
 INFORMATION = 6
-# A warning that is only repeated, as by somebody who tries to arm again and again, is no news.
+# A warning that is only repeated, as when arming is tried again and again, is no news.
 REPEAT_US = 5_000_000
 _LOOK_EVERY_US = 100_000
 
@@ -60,7 +60,7 @@ class TextReporter:
 
     def __init__(self, bridge: SitlBridge, speakers: Mapping[int, Speaker]) -> None:
         self._bridge = bridge
-        # vehicle id -> warning -> when it was told, since the last thing that was no warning.
+        # vehicle id -> warning -> when it was reported, since the last text that was no warning.
         self._warned_us: dict[int, dict[str, int]] = {}
         # Known now: who is taken out of the run may still say something.
         self._names = {i: bridge.get_vehicle(i).config.label for i in speakers}
@@ -68,9 +68,9 @@ class TextReporter:
             speaker.listen(self._listener(vehicle_id))
 
     def _listener(self, vehicle_id: int) -> Callable[[StatusText], None]:
-        return lambda said: self.tell(vehicle_id, said)
+        return lambda said: self.report(vehicle_id, said)
 
-    def tell(self, vehicle_id: int, said: StatusText) -> None:
+    def report(self, vehicle_id: int, said: StatusText) -> None:
         """Report one text, unless it is a warning repeated."""
         now_us = self._bridge.sim_time_us()
         if said.severity > WARNING:
@@ -109,15 +109,7 @@ class ScriptListener:
 
 
 def _report(bridge: SitlBridge, vehicle_id: int, name: str, said: StatusText) -> None:
-    bridge.report(
-        BridgeEvent(
-            time_us=bridge.sim_time_us(),
-            kind=SAYS,
-            text=f"{name}: {said.text}",
-            vehicle_id=vehicle_id,
-            severity=said.severity,
-        )
-    )
+    report_event(bridge, SAYS, f"{name}: {said.text}", vehicle_id, severity=said.severity)
 
 
 log = logging.getLogger(__name__)
@@ -164,7 +156,7 @@ class SimParameterSync(Snapshot):
             else:
                 self._bridge.set_environment(vehicle_id, name, value)
                 label = self._bridge.get_vehicle(vehicle_id).config.label
-                report_done(
+                report_event(
                     self._bridge, "environment", f"{label}: {name} is {value:g}.", vehicle_id
                 )
         except PicoGzError as exc:

@@ -6,19 +6,20 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Scaled, TimeMode
-from pico_gz.bridge.published import BridgeEvent, FleetView, TraceDigest
+from pico_gz.bridge.published import FleetView, TraceDigest
 from pico_gz.bridge.stall import StallRules
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan, rc_port
 from pico_gz.core.units import us_from_seconds
-from pico_gz.run.commands import FailureSwitch, control_commands
+from pico_gz.run.commands import FailureSwitch, control_commands, report_event
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.control_socket import Command, ControlServer, socket_path
@@ -31,8 +32,8 @@ from pico_gz.run.event_sources import (
 from pico_gz.run.gazebo_rules import has_own_world
 from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
+from pico_gz.run.recording.run_folder import RunFolder
 from pico_gz.run.result import RunResult, summarize
-from pico_gz.run.run_recording import RunFolder
 from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
@@ -86,7 +87,7 @@ class FleetRun:
         self._closing.close()
 
     def run(self, until: Callable[[FleetView], bool] | None = None) -> RunResult:
-        """Run for the asked duration, until everybody is done, or until ``stop``."""
+        """Run for the asked duration, until all vehicles are done, or until ``stop``."""
         duration_s = self.options.duration_s
         duration_us = us_from_seconds(duration_s) if duration_s else None
         conditions = [condition for condition in (until, self._done_condition()) if condition]
@@ -135,10 +136,18 @@ class FleetRun:
         fail = self.fail = FailureSwitch(bridge, self._open_rc(opened, server))
         fail.external = server
         if self.options.record_dir is not None:
-            from pico_gz.run.run_recording import RunRecording
+            from pico_gz.run.recording.recorder import RunRecording
 
-            self._folder = RunFolder(self.options.record_dir, self.fleet, self.options)
-            recording = RunRecording(self._folder, bridge, self.frame, commanded, self.result)
+            asked = {name: getattr(self.options, name) for name in ("demo", "rc", "contacts")}
+            self._folder = RunFolder(
+                self.options.record_dir,
+                self.fleet,
+                input_folder=self.options.run_folder,
+                options=asked,
+            )
+            recording = RunRecording(
+                self._folder, bridge, self.frame, commanded, lambda: self.result().as_dict()
+            )
             opened.callback(recording.close)
         self._hear_vehicles(commanded)
         if self.options.view:
@@ -161,7 +170,7 @@ class FleetRun:
             self._open_dashboard(opened, self.options.dashboard, commanded, commands, fail)
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
-        """Tell what autopilots say as events; after the recording is open, which keeps them."""
+        """Report what autopilots say as events; after the recording is open, which keeps them."""
         TextReporter(self.bridge, commanded)
         scripts = [
             p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
@@ -216,7 +225,9 @@ class FleetRun:
         return lambda vehicle_id: ExternalRadio(
             vehicle_id,
             lambda channels_us: server.set_rc(vehicle_id, channels_us),
-            lambda text: self._tell("radio", f"Vehicle {vehicle_id}: {text}", vehicle_id),
+            lambda text: report_event(
+                self.bridge, "radio", f"Vehicle {vehicle_id}: {text}", vehicle_id
+            ),
         )
 
     def _open_mavlink(
@@ -234,7 +245,9 @@ class FleetRun:
             truth=TruthReader(lambda: self.bridge.view, self.frame),
             inject=fail,
             tlog_dir=self._folder.path if self._folder else None,
-            tlog_ended_early=lambda i, text: self._tell("recording", text, i, severity=4),
+            tlog_ended_early=lambda i, text: report_event(
+                self.bridge, "recording", text, i, severity=4
+            ),
         )
         mavlink.open()
         opened.callback(mavlink.close)
@@ -255,24 +268,13 @@ class FleetRun:
             self.ports,
             self.frame,
             lockstep=not isinstance(self.bridge.time_mode, FreeRunning),
-            on_event=self._tell,
+            on_event=partial(report_event, self.bridge),
         )
         opened.callback(server.close)
         self.bridge.add_pilots(server)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
-
-    def _tell(self, kind: str, text: str, vehicle_id: int, *, severity: int = 5) -> None:
-        self.bridge.report(
-            BridgeEvent(
-                time_us=self.bridge.sim_time_us(),
-                kind=kind,
-                text=text,
-                vehicle_id=vehicle_id,
-                severity=severity,
-            )
-        )
 
     def _open_control(self, opened: contextlib.ExitStack, commands: Mapping[str, Command]) -> None:
         path = socket_path(f"{self.fleet.name}-{os.getpid()}")
@@ -304,7 +306,7 @@ class FleetRun:
     def _done_condition(self) -> Callable[[FleetView], bool] | None:
         if not self.options.until_done:
             return None
-        # Asked anew each time: vehicles may be dropped.
+        # Asked each time: vehicles may be dropped.
         return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles())
 
 
@@ -321,7 +323,7 @@ def time_mode(fleet: FleetConfig) -> TimeMode:
 
 
 def stall_rules(fleet: FleetConfig) -> StallRules:
-    """What to do about whoever does not answer."""
+    """What to do about vehicles and simulators that do not answer."""
     return StallRules(
         warn_ms=fleet.time.stall_warn_ms,
         timeout_ms=fleet.time.stall_timeout_ms,

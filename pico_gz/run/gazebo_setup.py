@@ -318,7 +318,7 @@ def make_gazebo(
     name: str,
     fleet: FleetConfig,
     options: Mapping[str, Any],
-    tell: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> GazeboAdapter:
     """An unconnected adapter: connecting starts Gazebo, or reaches the one that is there.
 
@@ -326,7 +326,7 @@ def make_gazebo(
         name: of the adapter.
         fleet: the fleet.
         options: what ``[adapters]`` says of this adapter.
-        tell: takes one line for people: what Gazebo it is.
+        report: takes one line for people: what Gazebo it is.
 
     Raises:
         PortClashError: some of the plugins' ports are in use, but not all, or not by Gazebo.
@@ -349,13 +349,13 @@ def make_gazebo(
         fleet, config.server_addr, ardupilot_compat=config.ardupilot_compat
     ) or _attach_to_running(config, plans)
     if reason:
-        tell(f"{name}: not started, {reason}")
+        report(f"{name}: not started, {reason}")
         control = _fleet_control(fleet, plans, rover_of, lambda: open_control(fleet.name))
         return GazeboAdapter(config, world_control=control, **others)
     start = GazeboStarter(fleet, tuple(rovers))
     if (world := given_world(fleet)) is not None:
         require_drivable(world, {p.config.label: config.port_pair(p.config)[0] for p in plans})
-    tell(f"{name}: {start.summary()}")
+    report(f"{name}: {start.summary()}")
     if config.connect_timeout_s is None:
         deadline_s = _START_S + _START_PER_ROVER_S * len(plans)
         config = msgspec.structs.replace(config, connect_timeout_s=deadline_s)

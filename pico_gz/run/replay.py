@@ -1,8 +1,8 @@
 """Plays a recording through the bridge as if it were a run.
 
 Whatever can watch a run can watch a replay: it has a bridge with a view, pause, single
-steps and speed, and a command more, ``seek``. What was told in the run is not told again by the
-bridge, which has nothing to warn about now: a view gets it from the handle, up to the time shown.
+steps and speed, and a command more, ``seek``. The events of the run are not reported again by
+the bridge: a view gets them from the handle, up to the time shown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.commands import control_commands
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
-from pico_gz.run.recording.recorded_run import RecordedRun, read_tracks
+from pico_gz.run.recording.recorded_run import RecordedPilots, RecordedRun, read_tracks
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.simulators import local_frame
@@ -167,7 +167,8 @@ class Replay:
             pilot = _RecordedAutopilot(samples.get(plan.id, []), self._adapter.sim_time_us)
             self._pilots[plan.id] = pilot
             self.bridge.spawn_vehicle(config, pilot, drive=plan.rover.drive)
-        self.bridge.add_pilots(_RecordedCommands(self._adapter, tuple(self.bridge.list_vehicles())))
+        ids = tuple(self.bridge.list_vehicles())
+        self.bridge.add_pilots(RecordedPilots(ids, lambda: self._adapter.view))
         self._events = sorted(self.run.events(), key=lambda event: event.time_us)
         self.bridge.after_step.add(self._hold_at_end)
 
@@ -194,7 +195,7 @@ class Replay:
         return {**{name: known[name] for name in _ALLOWED}, "seek": self._seek_asked}
 
     def handle(self) -> RunHandle:
-        """The replay as the browser view sees a run; nobody can be commanded."""
+        """The replay as the browser view sees a run; no vehicle can be commanded."""
         return RunHandle(
             fleet=self.fleet,
             bridge=self.bridge,
@@ -216,14 +217,8 @@ class Replay:
     def seek(self, time_us: int) -> None:
         """Show another time, within the recorded span; any thread."""
         time_us = max(self.start_us, min(self.end_us, time_us))
-        step_us = self.fleet.time.step_us
-        state = msgspec.msgpack.decode(self.bridge.snapshot())
-        state["time_us"] = time_us - time_us % step_us
-        state["adapters"][self._adapter.name] = {
-            "offset_us": 0,
-            "state": {"time_us": state["time_us"]},
-        }
-        self.bridge.restore(msgspec.msgpack.encode(state))
+        time_us -= time_us % self.fleet.time.step_us
+        self.bridge.seek(time_us, {self._adapter.name: {"time_us": time_us}})
 
     def _seek_asked(self, request: Mapping[str, Any]) -> dict[str, float]:
         wanted = request.get("time_s")
@@ -239,7 +234,7 @@ class Replay:
 
 
 class _RecordedAutopilot:
-    """Tells what an autopilot told at the time that is shown."""
+    """Reports what an autopilot reported at the time that is shown."""
 
     period_us = 1_000_000
 
@@ -274,38 +269,6 @@ class _RecordedAutopilot:
         return {}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        return
-
-
-class _RecordedCommands:
-    """Gives the commands that led to the next recorded step."""
-
-    needs_truth = False
-
-    def __init__(self, adapter: ReplayAdapter, vehicle_ids: tuple[int, ...]) -> None:
-        self._adapter = adapter
-        self._ids = vehicle_ids
-
-    def vehicle_ids(self) -> tuple[int, ...]:
-        return self._ids
-
-    def hand_over(
-        self, records: Mapping[int, SensorData], truth: Mapping[int, VehicleTruth], now_us: int
-    ) -> None:
-        return
-
-    def unanswered(self) -> tuple[int, ...]:
-        return ()
-
-    def collect(
-        self, timeout_s: float, waiting_for: Collection[int] | None = None
-    ) -> Mapping[int, ActuatorCommands]:
-        return self._adapter.view.commands
-
-    def service(self) -> None:
-        return
-
-    def close(self) -> None:
         return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,14 +13,13 @@ from pico_gz import __version__
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep
 from pico_gz.bridge.published import FleetView, TraceDigest
-from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.diff import Difference, diff_step, length_difference
-from pico_gz.run.recording.recorded_run import RecordedRun
+from pico_gz.run.recording.recorded_run import RecordedPilots, RecordedRun
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.simulators import make_adapters
 
@@ -28,7 +27,7 @@ from pico_gz.run.simulators import make_adapters
 class RerunBy(StrEnum):
     """What a run is repeated from."""
 
-    ACTUATORS = "actuators"  # the recorded commands, whoever gave them
+    ACTUATORS = "actuators"  # the recorded commands, of any autopilot
     SEED = "seed"  # everything again, autopilots too
 
 
@@ -42,8 +41,8 @@ class RerunResult(msgspec.Struct, frozen=True, kw_only=True):
         rerun_sha256: digest of the repeated steps.
         difference: where they begin to differ, ``None`` when they do not.
         complete: whether the recording was finished; otherwise its first part was repeated.
-        run_steps: how many steps the run had, as ``run.json`` tells; ``None`` when it does not.
-        run_sha256: digest of the whole run, as ``run.json`` tells; ``None`` when it does not.
+        run_steps: how many steps the run had, by ``run.json``; ``None`` when it is not there.
+        run_sha256: digest of the whole run, by ``run.json``; ``None`` when it is not there.
         recorded_version: of the kit that recorded the run.
         rerun_version: of the kit that repeated it.
     """
@@ -88,7 +87,7 @@ def rerun(run: RecordedRun, by: RerunBy = RerunBy.ACTUATORS) -> RerunResult:
     else:
         _rerun_seed(run, fleet, comparison)
     comparison.end()
-    told = run.facts.get("result") or {}
+    result = run.facts.get("result") or {}
     return RerunResult(
         by=by,
         steps=comparison.steps,
@@ -96,8 +95,8 @@ def rerun(run: RecordedRun, by: RerunBy = RerunBy.ACTUATORS) -> RerunResult:
         rerun_sha256=comparison.repeated.hexdigest(),
         difference=comparison.difference,
         complete=run.complete,
-        run_steps=told.get("steps"),
-        run_sha256=told.get("trace_sha256"),
+        run_steps=result.get("steps"),
+        run_sha256=result.get("trace_sha256"),
         recorded_version=str(run.facts.get("version", "unknown")),
         rerun_version=__version__,
     )
@@ -135,42 +134,6 @@ class _Comparison:
         return self.next is None or self.difference is not None
 
 
-class _RecordedPilots:
-    """Drives every vehicle with the commands that were recorded."""
-
-    needs_truth = False
-
-    def __init__(self, vehicle_ids: tuple[int, ...], commands: Callable[[], FleetView | None]):
-        self._ids = vehicle_ids
-        self._next = commands
-
-    def vehicle_ids(self) -> tuple[int, ...]:
-        return self._ids
-
-    def hand_over(
-        self,
-        records: Mapping[int, SensorData],
-        truth: Mapping[int, VehicleTruth],
-        now_us: int,
-    ) -> None:
-        return
-
-    def unanswered(self) -> tuple[int, ...]:
-        return ()
-
-    def collect(
-        self, timeout_s: float, waiting_for: Collection[int] | None = None
-    ) -> Mapping[int, ActuatorCommands]:
-        view = self._next()
-        return {} if view is None else view.commands
-
-    def service(self) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-
 def _rerun_actuators(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -> None:
     bridge = SitlBridge(Lockstep(fleet.time.step_us))
     contacts = bool(run.facts.get("options", {}).get("contacts", True))
@@ -180,7 +143,7 @@ def _rerun_actuators(run: RecordedRun, fleet: FleetConfig, comparison: _Comparis
         for plan in fleet.vehicles:
             bridge.spawn_vehicle(plan.config, drive=plan.rover.drive, external=True)
         ids = tuple(bridge.list_vehicles())
-        bridge.add_pilots(_RecordedPilots(ids, lambda: comparison.next))
+        bridge.add_pilots(RecordedPilots(ids, lambda: comparison.next))
         while not comparison.is_over():
             comparison.add(bridge.step())
     finally:
@@ -216,7 +179,7 @@ def _rerun_seed(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -
 def _repeatable_fleet(run: RecordedRun) -> FleetConfig:
     plain = run.facts.get("config")
     if not isinstance(plain, dict):
-        raise ConfigError(f"{run.folder} does not tell which fleet it was.")
+        raise ConfigError(f"{run.folder} does not say which fleet it was.")
     fleet = config_from_dict(plain)
     types = sorted({fleet.adapter_type(plan.config.adapter) for plan in fleet.vehicles})
     if "gazebo" in types:

@@ -59,7 +59,7 @@ def make_lightweight(
 
 AUTO = "auto"
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def choose_adapters(
@@ -82,41 +82,41 @@ def choose_adapters(
 
 
 def make_adapters(
-    fleet: FleetConfig, options: RunOptions, tell: Tell = lambda text: None
+    fleet: FleetConfig, options: RunOptions, report: Report = lambda text: None
 ) -> list[SimulatorAdapter]:
     """One unconnected adapter per name that some vehicle uses, in order of first use.
 
-    ``tell`` takes a line for people where there is something to know about one.
+    ``report`` takes a line for people where there is something to know about one.
     """
     names = dict.fromkeys(plan.config.adapter for plan in fleet.vehicles)
-    return [_make(name, fleet, options, tell) for name in names]
+    return [_make(name, fleet, options, report) for name in names]
 
 
-def _make(name: str, fleet: FleetConfig, options: RunOptions, tell: Tell) -> SimulatorAdapter:
+def _make(name: str, fleet: FleetConfig, options: RunOptions, report: Report) -> SimulatorAdapter:
     kind = fleet.adapter_type(name)
     builder = _BUILDERS.get(kind)
     if builder is not None:
-        return builder(name, fleet, options, tell)
+        return builder(name, fleet, options, report)
     adapter: SimulatorAdapter = load_adapter(kind)(name=name, **fleet.adapter_options(name))
     return adapter
 
 
 def _make_lightweight(
-    name: str, fleet: FleetConfig, options: RunOptions, tell: Tell
+    name: str, fleet: FleetConfig, options: RunOptions, report: Report
 ) -> SimulatorAdapter:
 
     return make_lightweight(name, fleet, fleet.adapter_options(name), contacts=options.contacts)
 
 
 def _make_gazebo(
-    name: str, fleet: FleetConfig, options: RunOptions, tell: Tell
+    name: str, fleet: FleetConfig, options: RunOptions, report: Report
 ) -> SimulatorAdapter:
     from pico_gz.run.gazebo_setup import make_gazebo
 
-    return make_gazebo(name, fleet, fleet.adapter_options(name), tell)
+    return make_gazebo(name, fleet, fleet.adapter_options(name), report)
 
 
-_BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Tell], SimulatorAdapter]] = {
+_BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Report], SimulatorAdapter]] = {
     "lightweight": _make_lightweight,
     "gazebo": _make_gazebo,
 }

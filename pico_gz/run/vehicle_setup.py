@@ -66,8 +66,8 @@ class MissionStarter:
 def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
     """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
     if not aloud:
-        told = vehicle.telemetry()
-        if not told.armed and not told.sensors_healthy & _PREARM_CHECK:
+        telemetry = vehicle.telemetry()
+        if not telemetry.armed and not telemetry.sensors_healthy & _PREARM_CHECK:
             return False
     return vehicle.arm() is Result.ACCEPTED and vehicle.start_mission() is Result.ACCEPTED
 

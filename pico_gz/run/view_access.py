@@ -15,7 +15,7 @@ from pico_gz.bridge.published import BridgeEvent
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, Mode, Result
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.run.commands import FailureSwitch, integer, number, report_done
+from pico_gz.run.commands import FailureSwitch, integer, number, report_event
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
 from pico_gz.run.recording.topics import AutopilotSample
@@ -122,7 +122,7 @@ class VehicleCommands:
             if pilot is not None:
                 pilot.reboot()
         starter.restart()
-        report_done(self._bridge, "reset", "Everybody stands where it started.")
+        report_event(self._bridge, "reset", "Everybody stands where it started.")
 
     def _require(self, result: Result, vehicle_id: int, what: str) -> None:
         if result is Result.ACCEPTED:

@@ -84,7 +84,7 @@ class Recipe:
         return words
 
 
-_MOST_TOLD = 5
+_MAX_NAMED_PAIRS = 5
 _CORNERS = ((1, 1), (1, -1), (-1, -1), (-1, 1))
 
 
@@ -93,10 +93,12 @@ def overlap_warnings(fleet: FleetConfig, plans: Sequence[VehiclePlan]) -> tuple[
     pairs = list(_overlaps(fleet, plans))
     if not pairs:
         return ()
-    told = ", ".join(f"{one} and {other}" for one, other in pairs[:_MOST_TOLD])
-    more = f" and {len(pairs) - _MOST_TOLD} more pairs" if len(pairs) > _MOST_TOLD else ""
+    named = ", ".join(f"{one} and {other}" for one, other in pairs[:_MAX_NAMED_PAIRS])
+    more = (
+        f" and {len(pairs) - _MAX_NAMED_PAIRS} more pairs" if len(pairs) > _MAX_NAMED_PAIRS else ""
+    )
     return (
-        f"These would start inside each other, and Gazebo throws them apart: {told}{more}."
+        f"These would start inside each other, and Gazebo throws them apart: {named}{more}."
         " Change spacing_m of [layout], or the places.",
     )
 

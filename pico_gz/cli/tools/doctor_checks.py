@@ -104,13 +104,12 @@ def ask(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> tuple[int, str]
 
 
 MIN_PYTHON = (3, 11)
-EXTRAS = {"web": "the browser view", "plots": "plots", "mcap": "compressed recordings"}
+EXTRAS = {"web": "the browser view", "plots": "plots"}
 # A checkout is not installed, so that its own list of dependencies cannot be asked.
-CORE = ("numpy", "pymavlink", "jinja2", "docker", "msgspec", "pydantic", "typer", "rich")
+CORE = ("numpy", "pymavlink", "jinja2", "docker", "msgspec", "pydantic", "typer", "rich", "mcap")
 EXTRA_PACKAGES = {
     "web": ("starlette", "uvicorn", "websockets"),
     "plots": ("matplotlib",),
-    "mcap": ("mcap",),
 }
 
 

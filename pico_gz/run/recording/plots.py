@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from pico_gz.errors import ConfigError, MissingExtraError
-from pico_gz.run.recording.mcap_format import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.recording.recorder import read_latency
 from pico_gz.run.recording.topics import AutopilotSample
 
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 
 Points = list[tuple[float, float]]
 
@@ -89,7 +89,7 @@ def gather(run: RecordedRun) -> RunSeries:
 
 def _thinning(run: RecordedRun) -> int:
     steps = sum(1 for _ in run.step_numbers())
-    return max(1, steps // MOST_POINTS)
+    return max(1, steps // MAX_POINTS)
 
 
 def _add_belief(
@@ -119,7 +119,7 @@ def _latency_over_time(run: RecordedRun) -> dict[str, Points]:
     if not rows:
         return {}
     # Slow seconds are what one looks for: of several rows in one point the worst is shown.
-    every = max(1, len(rows) // MOST_POINTS)
+    every = max(1, len(rows) // MAX_POINTS)
     groups = [rows[start : start + every] for start in range(0, len(rows), every)]
     return {
         "p50": [(group[-1].time_s, max(row.p50_ms for row in group)) for group in groups],
@@ -322,7 +322,7 @@ def plot_run(folder: str | Path, output: Path | None = None) -> Path:
     Raises:
         RecordingError: there is no recording.
         MissingExtraError: a picture needs the extra ``plots``.
-        ConfigError: nobody knows this kind of file.
+        ConfigError: this kind of file is unknown.
     """
     has_pictures = find_spec("matplotlib") is not None
     with RecordedRun(folder) as run:

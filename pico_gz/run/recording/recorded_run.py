@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from mcap.records import ChunkIndex
 
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView, TraceDigest
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.run.recording.mcap_format import RecordingError
-from pico_gz.run.recording.mcap_reader import ChunkPlace, McapReader, Message
+from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError
 from pico_gz.run.recording.run_folder import MCAP_FILE, RUN_FILE
 from pico_gz.run.recording.topics import AutopilotSample, Kind, event_of, kind_of, name_in
 
@@ -99,12 +99,12 @@ class RecordedRun:
     @property
     def start_us(self) -> int:
         """Simulation time of the first step [us]."""
-        return min((c.start_ns for c in self._reader.chunks), default=0) // 1000
+        return min((c.message_start_time for c in self._reader.chunks), default=0) // 1000
 
     @property
     def end_us(self) -> int:
         """Simulation time of the last step [us]."""
-        return max((chunk.end_ns for chunk in self._reader.chunks), default=0) // 1000
+        return max((c.message_end_time for c in self._reader.chunks), default=0) // 1000
 
     def steps(self) -> Iterator[FleetView]:
         """Every recorded step, in order."""
@@ -147,7 +147,7 @@ class RecordedRun:
         return best
 
     def events(self) -> list[BridgeEvent]:
-        """Everything that was told."""
+        """Every recorded event."""
         return [event_of(entry) for _, entry in self._decoded(Kind.EVENTS)]
 
     def samples(self) -> list[AutopilotSample]:
@@ -186,7 +186,7 @@ class RecordedRun:
                 hint=f"It was made by pico-gz {version}.",
             ) from exc
 
-    def _steps_of(self, chunk: ChunkPlace) -> Iterator[FleetView]:
+    def _steps_of(self, chunk: ChunkIndex) -> Iterator[FleetView]:
         step: int | None = None
         parts: dict[Kind, dict[int, Any]] = {}
         time_us = 0
@@ -205,7 +205,7 @@ class RecordedRun:
             yield _view(step, time_us, parts)
 
     def _chunk_at(self, time_us: int) -> int:
-        starts = [chunk.start_ns // 1000 for chunk in self._reader.chunks]
+        starts = [chunk.message_start_time // 1000 for chunk in self._reader.chunks]
         earlier = [number for number, start_us in enumerate(starts) if start_us <= time_us]
         return earlier[-1] if earlier else min(0, len(starts) - 1)
 
@@ -257,6 +257,48 @@ def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetVi
         sensors=parts[Kind.SENSORS],
         commands=parts[Kind.ACTUATORS],
     )
+
+
+class RecordedPilots:
+    """Drives vehicles with the commands of the recorded step that ``step`` gives."""
+
+    needs_truth = False
+
+    def __init__(self, vehicle_ids: tuple[int, ...], step: Callable[[], FleetView | None]) -> None:
+        self._ids = vehicle_ids
+        self._step = step
+
+    def vehicle_ids(self) -> tuple[int, ...]:
+        """The vehicles that it drives."""
+        return self._ids
+
+    def hand_over(
+        self,
+        records: Mapping[int, SensorData],
+        truth: Mapping[int, VehicleTruth],
+        now_us: int,
+    ) -> None:
+        """Ignore them."""
+        return
+
+    def unanswered(self) -> tuple[int, ...]:
+        """None: every command is recorded."""
+        return ()
+
+    def collect(
+        self, timeout_s: float, waiting_for: Collection[int] | None = None
+    ) -> Mapping[int, ActuatorCommands]:
+        """The recorded commands."""
+        view = self._step()
+        return {} if view is None else view.commands
+
+    def service(self) -> None:
+        """Do nothing."""
+        return
+
+    def close(self) -> None:
+        """Do nothing."""
+        return
 
 
 # All tracks together have at most about this many points.

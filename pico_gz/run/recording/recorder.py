@@ -1,7 +1,4 @@
-"""Records every step, event and latency of a run.
-
-It is measured on the wall clock, so it has no place in ``run.mcap``, whose bytes repeat.
-"""
+"""Records every step, event and latency of a run."""
 
 from __future__ import annotations
 
@@ -13,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from mcap.records import Channel, Schema
+from mcap.well_known import MessageEncoding, SchemaEncoding
 
+from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView, LatencyHistogram
-from pico_gz.run.recording import mcap_format as mcap
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.run.recording import topics
-from pico_gz.run.recording.mcap_format import ChunkBuilder, RecordingError, SealedChunk
-from pico_gz.run.recording.mcap_writer import ChunkWriter, McapFile
+from pico_gz.run.recording.mcap_reader import RecordingError
+from pico_gz.run.recording.mcap_writer import ChunkBuilder, ChunkWriter, McapFile, SealedChunk
+from pico_gz.run.recording.run_folder import MCAP_FILE, RunFolder, unwritable
 from pico_gz.run.recording.topics import SCHEMAS, AutopilotSample, Kind, schema_bytes, topic_of
+from pico_gz.simulator.ops import SCALAR
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +44,8 @@ _HEAD = ",".join(LatencyRow.__struct_fields__)
 
 class LatencyLog:
     """Writes a row for every second of simulation time; every row is on the disk at once.
+
+    Latency is wall time, so it has no place in ``run.mcap``, whose bytes repeat.
 
     Raises:
         OSError: the file cannot be created.
@@ -116,8 +121,8 @@ CHUNK_BYTES = 4 * 1024 * 1024
 SAMPLE_PERIOD_US = 250_000
 LARGE_FLEET = 10  # asking an autopilot costs more than a step, so large fleets ask less often
 LARGE_FLEET_SAMPLE_PERIOD_US = 1_000_000
-_NOBODY = 0
-_LAST_SEQUENCE = 2**32
+_WHOLE_RUN = 0
+_SEQUENCES = 2**32
 
 
 class RunRecorder:
@@ -166,7 +171,7 @@ class RunRecorder:
         self._step = 0
         self._time_us = 0
         self._ended = False
-        self._problem_told = False
+        self._problem_reported = False
         self._writer = ChunkWriter(self._file, self._peek)
 
     def __call__(self, view: FleetView) -> None:
@@ -196,7 +201,7 @@ class RunRecorder:
             return
         name = self._name_of(event.vehicle_id) if event.vehicle_id else "run"
         with self._lock:
-            self._add(Kind.EVENTS, _NOBODY, topics.log_entry(event, name))
+            self._add(Kind.EVENTS, _WHOLE_RUN, topics.log_entry(event, name))
 
     @property
     def problem(self) -> str:
@@ -212,7 +217,7 @@ class RunRecorder:
                     self._writer.put(self._chunk.seal())
         self._close_files()
         if self.problem:
-            self._tell_problem()
+            self._report_problem()
 
     # --- messages ---------------------------------------------------------------------------
 
@@ -223,7 +228,7 @@ class RunRecorder:
             known = self._channels[kind]
             channels += [known.get(i) or self._register(kind, i) for i in messages]
             payloads += map(self._encode, messages.values())
-        sequence, time_ns = self._step % _LAST_SEQUENCE, self._time_us * 1000
+        sequence, time_ns = self._step % _SEQUENCES, self._time_us * 1000
         self._chunk.add_messages(channels, sequence, time_ns, payloads)
 
     def _add(self, kind: Kind, vehicle_id: int, message: Any) -> None:
@@ -250,18 +255,29 @@ class RunRecorder:
         schema_id = self._schemas.get(kind) or self._register_schema(kind)
         channel_id = sum(map(len, self._channels.values())) + 1
         name = "" if kind is Kind.EVENTS else self._name_of(vehicle_id)
-        record = mcap.channel(channel_id, schema_id, topic_of(kind, name))
-        self._chunk.add_record(record)
-        self._file.note_channel(channel_id, record)
+        channel = Channel(
+            id=channel_id,
+            topic=topic_of(kind, name),
+            message_encoding=MessageEncoding.JSON,
+            metadata={},
+            schema_id=schema_id,
+        )
+        self._chunk.add_record(channel)
+        self._file.note_channel(channel)
         self._channels[kind][vehicle_id] = channel_id
         return channel_id
 
     def _register_schema(self, kind: Kind) -> int:
         schema_id = len(self._schemas) + 1
         name, message = SCHEMAS[kind]
-        record = mcap.schema(schema_id, name, schema_bytes(name, message))
-        self._chunk.add_record(record)
-        self._file.note_schema(record)
+        schema = Schema(
+            id=schema_id,
+            data=schema_bytes(name, message),
+            encoding=SchemaEncoding.JSONSchema,
+            name=name,
+        )
+        self._chunk.add_record(schema)
+        self._file.note_schema(schema)
         self._schemas[kind] = schema_id
         return schema_id
 
@@ -286,17 +302,98 @@ class RunRecorder:
     def _end_early(self) -> None:
         self._ended = True
         self._close_files()
-        self._tell_problem()
+        self._report_problem()
 
     def _close_files(self) -> None:
         self._writer.close()
         if self._latency is not None:
             self._latency.close()
 
-    def _tell_problem(self) -> None:
-        if self._problem_told:
+    def _report_problem(self) -> None:
+        if self._problem_reported:
             return
-        self._problem_told = True
+        self._problem_reported = True
         text = f"The recording {self.path} ends here: {self.problem}."
         event = BridgeEvent(time_us=self._time_us, kind="recording", text=text, severity=3)
         self._report(event)
+
+
+class RunRecording:
+    """Records everything that a bridge does from now on.
+
+    Raises:
+        MissingPermissionError: the file may not be created.
+        ConfigError: it cannot be created.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        bridge: SitlBridge,
+        frame: LocalFrame,
+        commanded: Mapping[int, GcsVehicle],
+        result: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._folder = folder
+        self._bridge = bridge
+        self._frame = frame
+        self._commanded = commanded
+        self._result = result
+        # A vehicle that is taken out of the run keeps its name in the recording.
+        self._names: dict[int, str] = {}
+        try:
+            self._recorder = RunRecorder(
+                folder.path / MCAP_FILE,
+                name_of=self._name_of,
+                sample=self._sample,
+                report=bridge.report,
+                latency=bridge.stats.latency,
+            )
+        except OSError as exc:
+            raise unwritable(folder.path, exc) from exc
+        bridge.events.listen(self._recorder.note_event)
+        bridge.after_step.add(self._recorder)
+
+    def close(self) -> None:
+        """Finish the file and write how the run ended."""
+        self._bridge.after_step.remove(self._recorder)
+        self._recorder.close()
+        self._folder.finish(self._result(), problem=self._recorder.problem)
+
+    def _name_of(self, vehicle_id: int) -> str:
+        if vehicle_id not in self._names:
+            known = vehicle_id in self._bridge.list_vehicles()
+            name = self._bridge.get_vehicle(vehicle_id).config.label if known else ""
+            self._names[vehicle_id] = name or f"vehicle_{vehicle_id}"
+        return self._names[vehicle_id]
+
+    def _sample(self, vehicle_id: int, time_us: int) -> AutopilotSample | None:
+        if vehicle_id not in self._bridge.list_vehicles():
+            return None
+        status = self._bridge.get_vehicle(vehicle_id).status()
+        pilot = self._commanded.get(vehicle_id)
+        return AutopilotSample(
+            timestamp_us=time_us,
+            vehicle_id=vehicle_id,
+            mode=status.mode,
+            armed=status.armed,
+            waypoint=status.waypoint,
+            message=status.last_message,
+            **({} if pilot is None else self._beliefs(pilot)),
+        )
+
+    def _beliefs(self, pilot: GcsVehicle) -> dict[str, float]:
+        telemetry = pilot.telemetry()
+        if not telemetry.position_valid:
+            return {"yaw_rad": telemetry.yaw_rad}
+        north_m, east_m, _ = self._frame.ned_from_geodetic(
+            SCALAR, telemetry.lat_e7 / 1e7, telemetry.lon_e7 / 1e7, telemetry.alt_m
+        )
+        return {
+            "north_m": north_m,
+            "east_m": east_m,
+            "yaw_rad": telemetry.yaw_rad,
+            "speed_mps": telemetry.ground_speed_mps,
+            "cross_track_m": telemetry.cross_track_m,
+            "waypoint_distance_m": telemetry.waypoint_distance_m,
+        }

@@ -1,10 +1,13 @@
-"""The fleet and input files of a recorded run, kept and restored."""
+"""The folder of a recorded run, and what the run was made from."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
+import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
@@ -12,10 +15,15 @@ from typing import Any
 
 import msgspec
 
+from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 
+RUN_FILE = "run.json"
+MCAP_FILE = "run.mcap"
 _FLOAT = "float:"
+
+log = logging.getLogger(__name__)
 
 
 def config_as_dict(fleet: FleetConfig) -> dict[str, Any]:
@@ -105,12 +113,6 @@ def _path(kind: type, value: Any) -> Any:
     raise NotImplementedError(kind)
 
 
-log = logging.getLogger(__name__)
-
-RUN_FILE = "run.json"
-MCAP_FILE = "run.mcap"
-
-
 def unwritable(path: Path, error: OSError) -> PicoGzError:
     """What to raise about a recording that cannot be written."""
     missing = isinstance(error, PermissionError) or error.errno == errno.EROFS
@@ -118,3 +120,78 @@ def unwritable(path: Path, error: OSError) -> PicoGzError:
         f"The recording {path} cannot be made: {error.strerror}.",
         hint="Give --record a folder that you may write to.",
     )
+
+
+class RunFolder:
+    """Makes a new folder below ``parent`` and keeps ``run.json`` in it up to date.
+
+    Raises:
+        MissingPermissionError: the folder may not be made.
+        ConfigError: it cannot be made.
+    """
+
+    def __init__(
+        self,
+        parent: Path,
+        fleet: FleetConfig,
+        *,
+        input_folder: Path = Path("runs"),
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make the folder.
+
+        Args:
+            parent: where it goes.
+            fleet: what runs.
+            input_folder: where parameters of earlier runs are kept.
+            options: what else a repetition of the run has to know.
+        """
+        self.path = _new_folder(parent, fleet.name)
+        self._facts: dict[str, Any] = {
+            "version": __version__,
+            "fleet": fleet.name,
+            "fleet_file": str(fleet.source) if fleet.source else None,
+            "fleet_text": fleet.source.read_text() if fleet.source else None,
+            "seed": fleet.seed,
+            "config": config_as_dict(fleet),
+            "inputs": read_inputs(fleet, input_folder),
+            "options": dict(options or {}),
+            "vehicles": {str(plan.id): plan.config.label for plan in fleet.vehicles},
+            "result": None,
+        }
+        self._write()
+
+    def finish(self, result: dict[str, Any], *, problem: str = "") -> None:
+        """Add how the run ended, and why its recording ended before it."""
+        self._facts["result"] = result
+        if problem:
+            self._facts["recording_problem"] = problem
+        self._write()
+
+    def _write(self) -> None:
+        """Write whole or not at all; a full disk costs the recording, not the run."""
+        path = self.path / RUN_FILE
+        draft = path.with_suffix(".tmp")
+        try:
+            draft.write_text(json.dumps(self._facts, indent=1, allow_nan=False) + "\n")
+            draft.replace(path)
+        except OSError as exc:
+            log.warning("%s cannot be written: %s", path, exc.strerror)
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 1000):
+        path = parent / (f"{name}-{stamp}" + (f"-{number}" if number > 1 else ""))
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            if parent.exists() and not parent.is_dir():
+                break
+        except OSError as exc:
+            raise unwritable(path, exc) from exc
+        else:
+            return path
+    raise ConfigError(f"{parent} is no folder for recordings.")

@@ -200,7 +200,7 @@ class TestPython:
         monkeypatch.setitem(doctor_checks.EXTRA_PACKAGES, "plots", ("no-such-package",))
         findings = {finding.name: finding for finding in doctor_checks.check_packages()}
         assert findings["dependencies"].state is State.FOUND
-        assert findings["extra mcap"].detail == "for compressed recordings"
+        assert findings["extra web"].detail == "for the browser view"
         assert findings["extra plots"].state is State.MISSING
         assert findings["extra plots"].remedy == "pip install 'pico-gz[plots]'"
 

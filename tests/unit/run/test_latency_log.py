@@ -7,7 +7,7 @@ from recorded_views import STEP_US, make_view
 
 from pico_gz.bridge.published import LatencyHistogram
 from pico_gz.run.recording import plots
-from pico_gz.run.recording.mcap_format import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.plots import gather
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.recording.recorder import LATENCY_FILE, LatencyLog, RunRecorder, read_latency
@@ -101,5 +101,5 @@ def test_a_recorder_keeps_it_and_a_plot_finds_it(tmp_path, histogram, monkeypatc
         lines = gather(run).latency
         assert [time_s for time_s, _ in lines["max"]] == [1.0, 2.0, 2.5]
         assert lines["max"][1][1] == pytest.approx(20.0, rel=0.06)
-        monkeypatch.setattr(plots, "MOST_POINTS", 1)
+        monkeypatch.setattr(plots, "MAX_POINTS", 1)
         assert gather(run).latency["max"] == [(2.5, lines["max"][1][1])]

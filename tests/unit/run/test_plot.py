@@ -8,7 +8,7 @@ import pytest
 
 from pico_gz.errors import ConfigError, MissingExtraError
 from pico_gz.run.recording import plots
-from pico_gz.run.recording.mcap_format import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.plots import RunSeries, VehicleSeries, _ticks, draw_page
 
 SERIES = RunSeries(

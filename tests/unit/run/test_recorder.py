@@ -5,12 +5,12 @@ import os
 import queue
 
 import pytest
+import zstandard
 from recorded_views import STEP_US, make_view
 
 from pico_gz.bridge.published import BridgeEvent, TraceDigest
 from pico_gz.run.recording import mcap_writer
-from pico_gz.run.recording.mcap_format import RecordingError
-from pico_gz.run.recording.mcap_reader import McapReader, Message
+from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.recording.recorder import RunRecorder
 from pico_gz.run.recording.topics import AutopilotSample, Kind
@@ -100,7 +100,7 @@ def test_a_full_disk_ends_the_recording_with_one_event_and_not_the_run(record, e
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(fd, data, offset)
 
-    recorder._file._compression, recorder._file._compress = "", bytes
+    recorder._file._compress = zstandard.ZstdCompressor(level=-100).compress
     monkeypatch.setattr(mcap_writer.os, "pwrite", pwrite)
     recorder(make_view(1))
     recorder._writer.put(recorder._chunk.seal())
@@ -163,7 +163,7 @@ def test_a_file_that_is_cut_anywhere_is_read_to_its_last_whole_chunk(record, cut
     with McapReader(recorder.path) as reader:
         last = reader.chunks[-1]
     data = recorder.path.read_bytes()
-    recorder.path.write_bytes(data[: last.offset + last.stored_bytes - cut])
+    recorder.path.write_bytes(data[: last.chunk_start_offset + last.chunk_length - cut])
     with RecordedRun(recorder.path) as run:
         assert not run.complete
         assert [view.step for view in run.steps()] == list(range(1, 301))
@@ -175,7 +175,7 @@ def test_a_flipped_bit_is_found(record):
     with McapReader(recorder.path) as reader:
         place = reader.chunks[1]
     data = bytearray(recorder.path.read_bytes())
-    data[place.offset + place.stored_bytes // 2] ^= 1
+    data[place.chunk_start_offset + place.chunk_length // 2] ^= 1
     recorder.path.write_bytes(data)
     with RecordedRun(recorder.path) as run, pytest.raises(RecordingError):
         list(run.steps())

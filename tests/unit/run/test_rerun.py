@@ -13,8 +13,7 @@ from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
-from pico_gz.run.recording.mcap_format import RecordingError
-from pico_gz.run.recording.mcap_reader import McapReader
+from pico_gz.run.recording.mcap_reader import McapReader, RecordingError
 from pico_gz.run.recording.mcap_writer import McapFile
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.rerun import RerunBy, rerun
@@ -53,7 +52,7 @@ def cut_after_first_chunk(folder):
     path = folder / "run.mcap"
     with McapReader(path) as reader:
         first = reader.chunks[0]
-    path.write_bytes(path.read_bytes()[: first.offset + first.stored_bytes])
+    path.write_bytes(path.read_bytes()[: first.chunk_start_offset + first.chunk_length])
 
 
 def empty(folder):

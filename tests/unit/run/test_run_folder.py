@@ -8,7 +8,7 @@ import pytest
 from pico_gz.cli.output import ExitCode, exit_code_of
 from pico_gz.errors import PicoGzError
 from pico_gz.run.config import default_fleet
-from pico_gz.run.run_recording import RunFolder
+from pico_gz.run.recording.run_folder import RunFolder
 
 
 @pytest.mark.parametrize(

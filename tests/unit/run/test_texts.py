@@ -146,5 +146,5 @@ def test_only_a_repeated_warning_is_no_news(said, heard):
     reporter._names = {1: "r1"}
     for time_s, severity, text in said:
         clock.now_us = time_s * 1_000_000
-        reporter.tell(1, StatusText(severity, text))
+        reporter.report(1, StatusText(severity, text))
     assert [text for _, text in clock.heard] == [f"r1: {text}" for text in heard]
