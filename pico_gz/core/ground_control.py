@@ -106,14 +106,14 @@ class ParamInfo(msgspec.Struct, frozen=True):
 
 
 class StatusText(msgspec.Struct, frozen=True):
-    """Something to tell people; severity 0 (emergency) .. 7 (debug) as in syslog."""
+    """A message for people; severity 0 (emergency) .. 7 (debug) as in syslog."""
 
     severity: int
     text: str
 
 
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
-    """What the autopilot believes, at one instant; estimates, never truth.
+    """What the autopilot estimates at one instant; never truth.
 
     Angles in radians (yaw clockwise from north, -pi..pi), positions in metres or degrees,
     rates FRD, velocities NED.
@@ -189,67 +189,114 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     vibration_mps2: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
+class GcsParams(Protocol):
+    """The parameters of a vehicle."""
+
+    def count(self) -> int:
+        """How many there are."""
+
+    def by_name(self, name: str) -> ParamInfo | None:
+        """The parameter of this name, ``None`` when there is none."""
+
+    def by_index(self, index: int) -> ParamInfo | None:
+        """The parameter at this place of the list, ``None`` outside 0..count-1."""
+
+    def set(self, name: str, value: float) -> ParamInfo | None:
+        """Set it and return what holds now; a refused value leaves the old one."""
+
+    def drain_changes(self) -> list[ParamInfo]:
+        """Take the parameters set since the last call, by whatever side; they are in the file."""
+
+    def reset(self) -> Result:
+        """Return to the values of preset and fleet file."""
+
+    def flush(self) -> Result:
+        """Write changes to the parameter file now (PREFLIGHT_STORAGE); failed: the disk."""
+
+
+class GcsMissions(Protocol):
+    """The mission, fence and rally lists of a vehicle; item 0 of a mission is home."""
+
+    def items(self, kind: MissionType) -> Sequence[MissionItem]:
+        """The stored list."""
+
+    def check(self, kind: MissionType, item: MissionItem) -> MissionResult:
+        """Whether this item could be stored."""
+
+    def replace(self, kind: MissionType, items: Sequence[MissionItem]) -> MissionResult:
+        """Store a whole list, or nothing of it."""
+
+    def clear(self, kind: MissionType) -> MissionResult:
+        """Empty a list."""
+
+    def set_current(self, seq: int) -> Result:
+        """Make a mission item the next one; at once when in AUTO."""
+
+
+class GcsGuided(Protocol):
+    """Targets of GUIDED. Targets that are speeds end 3 s after the last call."""
+
+    def to_global(
+        self, lat_e7: int, lon_e7: int, *, speed_mps: float | None = None, change_mode: bool = False
+    ) -> Result:
+        """Drive there; ``change_mode`` enters GUIDED first (DO_REPOSITION flag 1)."""
+
+    def to_local(self, north_m: float, east_m: float, *, yaw_rad: float | None = None) -> Result:
+        """Drive to a point relative to the EKF origin, which is home at boot (LOCAL_NED)."""
+
+    def velocity(
+        self,
+        velocity_ne_mps: tuple[float, float] | None,
+        *,
+        speed_mps: float | None = None,
+        yaw_rate_radps: float | None = None,
+        yaw_rad: float | None = None,
+    ) -> Result:
+        """Drive by velocity, or by speed and turn rate or heading."""
+
+    def heading(self, yaw_rad: float | None, yaw_rate_radps: float | None, thrust: float) -> Result:
+        """SET_ATTITUDE_TARGET: heading or turn rate with throttle -1..1."""
+
+
 class GcsVehicle(Protocol):
     """An autopilot that can be commanded from the ground."""
+
+    @property
+    def params(self) -> GcsParams:
+        """Its parameters."""
+
+    @property
+    def missions(self) -> GcsMissions:
+        """Its mission, fence and rally lists."""
+
+    @property
+    def guided(self) -> GcsGuided:
+        """Takes targets of GUIDED."""
 
     # --- reading --------------------------------------------------------------------------
 
     def telemetry(self) -> Telemetry:
-        """What it believes now; built on request, so ask once per send."""
+        """What it estimates now; built on request, so ask once per send."""
 
     def drain_texts(self) -> list[StatusText]:
-        """Take what it has to say since the last call."""
+        """Take the status texts since the last call."""
 
     def drain_reached(self) -> list[int]:
         """Take the mission items reached since the last call (MISSION_ITEM_REACHED)."""
 
-    # --- parameters -----------------------------------------------------------------------
-
-    def param_count(self) -> int:
-        """How many parameters there are."""
-
-    def param_by_name(self, name: str) -> ParamInfo | None:
-        """The parameter of this name."""
-
-    def param_by_index(self, index: int) -> ParamInfo | None:
-        """The parameter at this place of the list."""
-
-    def set_param(self, name: str, value: float) -> ParamInfo | None:
-        """Set it and return what holds now; a refused value leaves the old one."""
-
-    def drain_param_changes(self) -> list[ParamInfo]:
-        """Take the parameters changed since the last call, by whomever."""
-
-    # --- item lists -----------------------------------------------------------------------
-
-    def items(self, kind: MissionType) -> Sequence[MissionItem]:
-        """The stored list; item 0 of a mission is home."""
-
-    def check_item(self, kind: MissionType, item: MissionItem) -> MissionResult:
-        """Whether this item could be stored."""
-
-    def replace_items(self, kind: MissionType, items: Sequence[MissionItem]) -> MissionResult:
-        """Store a whole list, or nothing of it."""
-
-    def clear_items(self, kind: MissionType) -> MissionResult:
-        """Forget a whole list."""
-
-    def set_current_item(self, seq: int) -> Result:
-        """Make this mission item the next one."""
-
     # --- commands -------------------------------------------------------------------------
 
     def arm(self, *, force: bool = False) -> Result:
-        """Arm, or say why not in a status text."""
+        """Arm, or report why not in a status text."""
 
     def disarm(self, *, force: bool = False) -> Result:
         """Disarm; ``force`` also while moving."""
 
     def set_mode(self, mode: int, reason: str = "GCS") -> Result:
-        """Enter a mode by its number."""
+        """Enter a mode by its number, or report why not in a status text."""
 
     def start_mission(self, first_seq: int = 0) -> Result:
-        """Enter AUTO at this item."""
+        """Enter AUTO, at an item when one is named."""
 
     def set_home(self, lat_e7: int, lon_e7: int, alt_m: float) -> Result:
         """Put home there."""
@@ -258,55 +305,24 @@ class GcsVehicle(Protocol):
         """Put home where it stands."""
 
     def change_speed(self, speed_mps: float) -> Result:
-        """Drive autonomous modes at this speed from now on."""
+        """Drive missions and guided points at this speed from now on."""
 
     def set_reverse(self, reverse: bool) -> Result:
         """Drive autonomous modes backwards, or forwards again."""
 
     def set_paused(self, paused: bool) -> Result:
-        """Stop where it is, or go on (DO_PAUSE_CONTINUE)."""
+        """Stop where it is, or continue (DO_PAUSE_CONTINUE)."""
 
     def prearm_checks(self) -> Result:
-        """Run the arming checks and tell the outcome in status texts."""
+        """Run the arming checks and report the outcome in status texts."""
 
     def calibrate(self, params: Sequence[float]) -> Result:
         """PREFLIGHT_CALIBRATION with its seven parameters."""
 
-    def reset_params(self) -> Result:
-        """Back to the defaults."""
-
-    def flush_params(self) -> Result:
-        """Keep changed parameters in their file now (PREFLIGHT_STORAGE); failed: the disk."""
-
     def reboot(self) -> Result:
-        """Start again, as after power-on."""
+        """Start again as after power-on; parameters and lists are kept. Denied while armed."""
 
-    # --- guided targets and manual input ---------------------------------------------------
-
-    def guide_to_global(
-        self, lat_e7: int, lon_e7: int, *, speed_mps: float | None = None, change_mode: bool = False
-    ) -> Result:
-        """Drive there; ``change_mode`` enters GUIDED first (DO_REPOSITION flag 1)."""
-
-    def guide_to_local(
-        self, north_m: float, east_m: float, *, yaw_rad: float | None = None
-    ) -> Result:
-        """Drive to a point relative to the EKF origin, which is home at boot (LOCAL_NED)."""
-
-    def guide_velocity(
-        self,
-        velocity_ne_mps: tuple[float, float] | None,
-        *,
-        speed_mps: float | None = None,
-        yaw_rate_radps: float | None = None,
-        yaw_rad: float | None = None,
-    ) -> Result:
-        """Drive by velocity or by speed and turn rate; stops 3 s after the last call."""
-
-    def guide_heading(
-        self, yaw_rad: float | None, yaw_rate_radps: float | None, thrust: float
-    ) -> Result:
-        """SET_ATTITUDE_TARGET: heading or turn rate with throttle -1..1; stops after 3 s."""
+    # --- manual input ---------------------------------------------------------------------
 
     def rc_override(self, channels_us: Mapping[int, int]) -> None:
         """1-based channel -> us; 0 or 65535-style "ignore" values are already left out."""
@@ -315,7 +331,7 @@ class GcsVehicle(Protocol):
         """Give these channels back to the receiver."""
 
     def manual_control(self, x: float, y: float, z: float, r: float, buttons: int) -> None:
-        """MANUAL_CONTROL scaled to -1..1 (z throttle as ArduRover reads it)."""
+        """MANUAL_CONTROL scaled to -1..1 (steers with y, drives with z, as ArduRover does)."""
 
     def gcs_heartbeat(self, system_id: int) -> None:
         """A ground station is alive; only SYSID_MYGCS counts for the failsafe."""

@@ -2,6 +2,9 @@
 
 A class lists the attributes that change while it runs in ``_state_fields``. Snapshots hold
 plain values only (numbers, text, bytes, lists, dicts): loading one runs no foreign code.
+
+A field is restored as the kind of value that it holds at that time. Where that does not say
+enough (``GpsData | None``, a list of records), ``_state_types`` names its type.
 """
 
 from __future__ import annotations
@@ -21,13 +24,13 @@ _ARRAY_KEY = "__array__"
 
 @runtime_checkable
 class HasState(Protocol):
-    """Something that can be saved and go on from there."""
+    """Something that can be saved and continued."""
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Return everything needed to continue from here, as plain values."""
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
 
 
 class Snapshot:
@@ -36,6 +39,7 @@ class Snapshot:
     __slots__ = ()
 
     _state_fields: ClassVar[tuple[str, ...]] = ()
+    _state_types: ClassVar[Mapping[str, Any]] = {}
 
     def save_state(self) -> dict[str, Any]:
         """Return the listed attributes as plain values."""
@@ -47,11 +51,20 @@ class Snapshot:
         if missing:
             raise ConfigError(f"Snapshot of {type(self).__name__} lacks {', '.join(missing)}.")
         for name in self._state_fields:
-            current = getattr(self, name)
+            saved, current = state[name], getattr(self, name)
             if isinstance(current, Snapshot):
-                current.load_state(state[name])
+                current.load_state(saved)
+            elif isinstance(current, dict) and any(
+                isinstance(part, Snapshot) for part in current.values()
+            ):
+                for key, part in current.items():
+                    part.load_state(saved[key])
+            elif name in self._state_types:
+                typed = msgspec.convert(saved, self._state_types[name])
+                is_deque = isinstance(current, deque)
+                setattr(self, name, deque(typed, current.maxlen) if is_deque else typed)
             else:
-                setattr(self, name, from_plain(state[name], current))
+                setattr(self, name, from_plain(saved, current))
 
 
 def to_plain(value: Any) -> Any:

@@ -171,7 +171,7 @@ class CommandService:
         if place is None or flags is None:
             return Result.DENIED
         speed_mps = command.params[0]
-        return self._context.vehicle.guide_to_global(
+        return self._context.vehicle.guided.to_global(
             *place,
             speed_mps=speed_mps if math.isfinite(speed_mps) and speed_mps > 0.0 else None,
             change_mode=bool(flags & mav.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE),
@@ -191,7 +191,7 @@ class CommandService:
 
     def _set_mission_current(self, command: Command) -> Result:
         seq = command.whole(1, 0, 0xFFFF)
-        return Result.DENIED if seq is None else self._context.vehicle.set_current_item(seq)
+        return Result.DENIED if seq is None else self._context.vehicle.missions.set_current(seq)
 
     def _calibrate(self, command: Command) -> Result:
         if not all(math.isfinite(value) for value in command.params):
@@ -203,9 +203,9 @@ class CommandService:
         if action is None:
             return Result.DENIED
         if action == _STORAGE_RESET:
-            return self._context.vehicle.reset_params()
+            return self._context.vehicle.params.reset()
         if action == _STORAGE_WRITE:
-            return self._context.vehicle.flush_params()
+            return self._context.vehicle.params.flush()
         # Reading is always done.
         return Result.ACCEPTED if action < _STORAGE_WRITE else Result.UNSUPPORTED
 

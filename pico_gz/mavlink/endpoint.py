@@ -63,7 +63,7 @@ class GcsPresence:
                 self._vehicle.gcs_heartbeat(system_id)
 
     def _timeout_us(self) -> int:
-        info = self._vehicle.param_by_name("FS_GCS_TIMEOUT")
+        info = self._vehicle.params.by_name("FS_GCS_TIMEOUT")
         return _DEFAULT_TIMEOUT_US if info is None else int(info.value * 1e6)
 
 
@@ -232,9 +232,9 @@ class VehicleEndpoint:
         )
         for msg_id in _RECORDED_FASTER:
             streams.set_interval(msg_id, _RECORDED_FASTER_US)
-        count = self.vehicle.param_count()
+        count = self.vehicle.params.count()
         for index in range(count):
-            info = self.vehicle.param_by_index(index)
+            info = self.vehicle.params.by_index(index)
             if info is not None:
                 self._send(channel, param_value(info, count))
         self._recorded_beat()
@@ -297,9 +297,9 @@ class VehicleEndpoint:
                 self.broadcast(message)
         for seq in self.vehicle.drain_reached():
             self.broadcast(mav.MAVLink_mission_item_reached_message(seq & 0xFFFF))
-        for info in self.vehicle.drain_param_changes():
+        for info in self.vehicle.params.drain_changes():
             knows = answered[0] if answered is not None and answered[1] == info.name else None
-            self.broadcast(param_value(info, self.vehicle.param_count()), but=knows)
+            self.broadcast(param_value(info, self.vehicle.params.count()), but=knows)
             if info.name in _STREAM_BY_PARAM:
                 for streams in self._streams.values():
                     streams.reset_group(_STREAM_BY_PARAM[info.name])
@@ -387,7 +387,7 @@ class VehicleEndpoint:
         _log.warning("Vehicle %d: %s", self.system_id, error)
 
     def _rate_of(self, parameter: str) -> float:
-        info = self.vehicle.param_by_name(parameter)
+        info = self.vehicle.params.by_name(parameter)
         return DEFAULT_RATE_HZ if info is None else info.value
 
     # --- receiving ------------------------------------------------------------------------------
@@ -415,10 +415,10 @@ class VehicleEndpoint:
 
     def _obeys(self, sender: int) -> bool:
         """Return whether this sender may speak: with SYSID_ENFORCE only SYSID_MYGCS."""
-        enforce = self.vehicle.param_by_name("SYSID_ENFORCE")
+        enforce = self.vehicle.params.by_name("SYSID_ENFORCE")
         if enforce is None or not enforce.value:
             return True
-        mine = self.vehicle.param_by_name("SYSID_MYGCS")
+        mine = self.vehicle.params.by_name("SYSID_MYGCS")
         return mine is None or sender == mine.value
 
     def _on_heartbeat(self, message: Message, _channel: Channel) -> None:

@@ -166,7 +166,7 @@ class MissionService:
             self._ack(channel, message, MissionResult.NO_SPACE)
         elif message.count == 0:
             self._upload = None
-            self._ack(channel, message, self._context.vehicle.clear_items(kind))
+            self._ack(channel, message, self._context.vehicle.missions.clear(kind))
             self._context.vehicle_changed()
         else:
             self._begin(message, channel, kind, (0, message.count - 1), ((), ()))
@@ -175,7 +175,7 @@ class MissionService:
         kind = self._writable_kind(message, channel)
         if kind is None:
             return
-        items = tuple(self._context.vehicle.items(kind))
+        items = tuple(self._context.vehicle.missions.items(kind))
         first, last = message.start_index, message.end_index
         if not 0 <= first <= last < len(items):
             self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
@@ -239,7 +239,7 @@ class MissionService:
         if isinstance(item, MissionResult):
             self._finish(upload, item)
             return
-        verdict = self._context.vehicle.check_item(upload.kind, item)
+        verdict = self._context.vehicle.missions.check(upload.kind, item)
         if verdict is not MissionResult.ACCEPTED:
             self._finish(upload, verdict)
             return
@@ -249,7 +249,7 @@ class MissionService:
             self._request(upload)
             return
         whole_list = (*upload.before, *upload.items, *upload.after)
-        self._finish(upload, self._context.vehicle.replace_items(upload.kind, whole_list))
+        self._finish(upload, self._context.vehicle.missions.replace(upload.kind, whole_list))
 
     def _finish(self, upload: _Upload, result: MissionResult) -> None:
         self._upload = None
@@ -264,7 +264,7 @@ class MissionService:
         """Take the old way to say "go there": a lone item with ``current`` 2."""
         item = item_from_message(message)
         if isinstance(item, MissionItem):
-            done = self._context.vehicle.guide_to_global(item.lat_e7, item.lon_e7)
+            done = self._context.vehicle.guided.to_global(item.lat_e7, item.lon_e7)
             item = MissionResult.ACCEPTED if done is Result.ACCEPTED else MissionResult.DENIED
         self._ack(channel, message, item)
         self._context.vehicle_changed()
@@ -276,7 +276,7 @@ class MissionService:
         if kind is None:
             self._ack(channel, message, MissionResult.UNSUPPORTED)
             return
-        count = len(self._context.vehicle.items(kind))
+        count = len(self._context.vehicle.missions.items(kind))
         self._context.reply(
             channel, mav.MAVLink_mission_count_message(*_sender(message), count, int(kind))
         )
@@ -286,7 +286,7 @@ class MissionService:
         if kind is None:
             self._ack(channel, message, MissionResult.UNSUPPORTED)
             return
-        items = self._context.vehicle.items(kind)
+        items = self._context.vehicle.missions.items(kind)
         if message.seq >= len(items):
             self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
             return
@@ -312,13 +312,13 @@ class MissionService:
         if kinds:
             self._upload = None
         for kind in kinds:
-            result = max(result, self._context.vehicle.clear_items(kind))
+            result = max(result, self._context.vehicle.missions.clear(kind))
         self._ack(channel, message, result)
         self._context.vehicle_changed()
 
     def _on_set_current(self, message: Message, channel: Channel) -> None:
         """Change the current item; the answer is what holds now, changed or not."""
-        self._context.vehicle.set_current_item(message.seq)
+        self._context.vehicle.missions.set_current(message.seq)
         self._context.vehicle_changed()
         current = self._context.packed(mav.MAVLINK_MSG_ID_MISSION_CURRENT)
         if current is not None:

@@ -67,37 +67,37 @@ class ParamService:
 
     def _send_next(self, channel: Channel) -> bool:
         index = self._lists[channel]
-        info = self._context.vehicle.param_by_index(index)
+        info = self._context.vehicle.params.by_index(index)
         if info is None or channel.peer.closed:
             del self._lists[channel]
             return False
         self._lists[channel] = index + 1
-        self._context.reply(channel, param_value(info, self._context.vehicle.param_count()))
+        self._context.reply(channel, param_value(info, self._context.vehicle.params.count()))
         return True
 
     def _on_read(self, message: Message, channel: Channel) -> None:
         vehicle = self._context.vehicle
         if message.param_index >= 0:
-            info = vehicle.param_by_index(message.param_index)
+            info = vehicle.params.by_index(message.param_index)
         else:
-            info = vehicle.param_by_name(message.param_id)
+            info = vehicle.params.by_name(message.param_id)
         if info is None:
             self._refuse(message, channel, message.param_index)
         else:
-            self._context.reply(channel, param_value(info, vehicle.param_count()))
+            self._context.reply(channel, param_value(info, vehicle.params.count()))
 
     def _on_set(self, message: Message, channel: Channel) -> None:
         vehicle = self._context.vehicle
-        held = vehicle.param_by_name(message.param_id)
+        held = vehicle.params.by_name(message.param_id)
         if held is None:
             self._refuse(message, channel, -1)
             return
         value = message.param_value
         if _may_hold(held, value, message.param_type):
-            held = vehicle.set_param(held.name, value) or held
+            held = vehicle.params.set(held.name, value) or held
         # Whoever asked is answered with what holds now, refused or not; the change itself
         # reaches the others as news from the vehicle.
-        self._context.reply(channel, param_value(held, vehicle.param_count()))
+        self._context.reply(channel, param_value(held, vehicle.params.count()))
         self._context.vehicle_changed(answered=(channel, held.name))
 
     def _refuse(self, message: Message, channel: Channel, index: int) -> None:

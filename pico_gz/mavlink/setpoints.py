@@ -56,7 +56,7 @@ class GuidedService:
         if m.coordinate_frame in _OFFSET_FRAMES:
             north_m += belief.north_m
             east_m += belief.east_m
-        self._context.vehicle.guide_to_local(north_m, east_m, yaw_rad=_yaw(m))
+        self._context.vehicle.guided.to_local(north_m, east_m, yaw_rad=_yaw(m))
         self._context.vehicle_changed()
 
     def _on_global(self, m: Message, _channel: Channel) -> None:
@@ -65,7 +65,7 @@ class GuidedService:
         if m.type_mask & _IGNORE_POSITION:
             self._by_velocity(m, in_body=False)
         elif is_place(m.lat_int, m.lon_int):
-            self._context.vehicle.guide_to_global(m.lat_int, m.lon_int)
+            self._context.vehicle.guided.to_global(m.lat_int, m.lon_int)
             self._context.vehicle_changed()
 
     def _by_velocity(self, m: Message, *, in_body: bool) -> None:
@@ -79,7 +79,7 @@ class GuidedService:
             return
         vehicle = self._context.vehicle
         if has_velocity and yaw_rad is None and yaw_rate is None:
-            vehicle.guide_velocity(_rotated(m.vx, m.vy, own_yaw_rad))
+            vehicle.guided.velocity(_rotated(m.vx, m.vy, own_yaw_rad))
         elif has_velocity:
             # With a heading of its own the velocity is a speed; its x says which way.
             speed_mps = math.hypot(m.vx, m.vy)
@@ -91,9 +91,9 @@ class GuidedService:
     def _turn(self, speed_mps: float, yaw_rad: float | None, yaw_rate: float | None) -> None:
         vehicle = self._context.vehicle
         if yaw_rad is not None:
-            vehicle.guide_velocity(None, speed_mps=speed_mps, yaw_rad=yaw_rad)
+            vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rad=yaw_rad)
         else:
-            vehicle.guide_velocity(None, speed_mps=speed_mps, yaw_rate_radps=yaw_rate)
+            vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rate_radps=yaw_rate)
 
     def _on_attitude(self, m: Message, _channel: Channel) -> None:
         if m.type_mask & _ATTITUDE_IGNORE_THRUST or not math.isfinite(m.thrust):
@@ -106,7 +106,7 @@ class GuidedService:
             yaw_rate = m.body_yaw_rate
         if yaw_rad is not None or yaw_rate is not None:
             thrust = min(1.0, max(-1.0, m.thrust))
-            self._context.vehicle.guide_heading(yaw_rad, yaw_rate, thrust)
+            self._context.vehicle.guided.heading(yaw_rad, yaw_rate, thrust)
             self._context.vehicle_changed()
 
 
@@ -156,7 +156,7 @@ class ManualService:
         }
 
     def _is_my_gcs(self, message: Message) -> bool:
-        info = self._context.vehicle.param_by_name("SYSID_MYGCS")
+        info = self._context.vehicle.params.by_name("SYSID_MYGCS")
         expected = _DEFAULT_GCS if info is None else info.value
         return bool(message.get_srcSystem() == expected)
 

@@ -129,7 +129,7 @@ class FleetRun:
             bridge, self.fleet, self.frame, demo=self.options.demo, param_dir=self._param_dir()
         )
         for vehicle_id, pilot in commanded.items():
-            opened.callback(pilot.flush_params)
+            opened.callback(pilot.params.flush)
             self._note_kept_parameters(vehicle_id)
         bridge.after_step.add(self._trace)
         server = self._open_external(opened)
@@ -158,7 +158,8 @@ class FleetRun:
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
         if commanded:
-            bridge.before_step.add(SimParameterSync(bridge, commanded, fail))
+            parameters = {i: pilot.params for i, pilot in commanded.items()}
+            bridge.before_step.add(SimParameterSync(bridge, parameters, fail))
         if commanded and self.options.mavlink:
             self._open_mavlink(opened, commanded, fail)
         commands = control_commands(bridge, fail)

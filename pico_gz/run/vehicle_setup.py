@@ -82,7 +82,7 @@ def load_items(
     """
     if not items:
         return
-    result = vehicle.replace_items(kind, items)
+    result = vehicle.missions.replace(kind, items)
     if result != 0:
         raise ConfigError(f"{label} does not take its {kind.name.lower()}: {result.name.lower()}.")
 

@@ -100,7 +100,7 @@ class VehicleCommands:
         def drive() -> None:
             ((_, pilot),) = self._chosen(vehicle_id)
             self._arm(vehicle_id, pilot)
-            result = pilot.guide_to_global(
+            result = pilot.guided.to_global(
                 round(lat_deg * 1e7), round(lon_deg * 1e7), change_mode=True
             )
             self._require(result, vehicle_id, "does not go there")

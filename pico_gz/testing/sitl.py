@@ -299,7 +299,7 @@ class RoverHandle:
             ConfigError: something else drives it.
         """
         pilot = self.sitl.bridge.get_vehicle(self.id).autopilot
-        if not hasattr(pilot, "guide_to_global"):
+        if not hasattr(pilot, "guided"):
             raise ConfigError(
                 f"{self.name} has no built-in autopilot to command.",
                 hint='Use autopilot = "builtin", or command it over MAVLink.',
@@ -328,7 +328,7 @@ class RoverHandle:
         __tracebackhide__ = True
         lat_e7, lon_e7 = self._e7(north_m, east_m)
         self._insist(
-            lambda: self.pilot.guide_to_global(lat_e7, lon_e7, change_mode=True),
+            lambda: self.pilot.guided.to_global(lat_e7, lon_e7, change_mode=True),
             f"go to north {north_m}, east {east_m}",
             timeout_sim_s,
         )
@@ -345,7 +345,7 @@ class RoverHandle:
             start = (self.truth.north_m, self.truth.east_m)
             points = [start, *mission]  # item 0 is home
             items = [self._waypoint(seq, *point) for seq, point in enumerate(points)]
-        result = self.pilot.replace_items(MissionType.MISSION, items)
+        result = self.pilot.missions.replace(MissionType.MISSION, items)
         if result != 0:
             raise ConfigError(f"{self.name} does not take the mission: {result.name.lower()}.")
 
@@ -360,7 +360,7 @@ class RoverHandle:
         Raises:
             ConfigError: it does not exist, or cannot have this value.
         """
-        info = self.pilot.set_param(name, value)
+        info = self.pilot.params.set(name, value)
         if info is None or abs(info.value - value) > 1e-6 * max(1.0, abs(value)):
             raise ConfigError(f"{self.name} does not take {name} = {value}.")
 

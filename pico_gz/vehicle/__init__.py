@@ -9,8 +9,14 @@ from pico_gz.core.board_options import (
     SerialFormat,
     SerialOutput,
 )
-from pico_gz.vehicle.platform.buses import SitlSpi, SitlUart, UartPeer
-from pico_gz.vehicle.platform.pins import GpioDirection, SitlGpio, SitlPwm
+from pico_gz.vehicle.platform.peripherals import (
+    GpioDirection,
+    SitlGpio,
+    SitlPwm,
+    SitlSpi,
+    SitlUart,
+    UartPeer,
+)
 from pico_gz.vehicle.platform.platform import SitlPlatform, SitlTimer
 from pico_gz.vehicle.rc.source import RcFrame
 

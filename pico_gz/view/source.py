@@ -82,8 +82,8 @@ class FleetSampler:
             if pilot is not None:
                 self.beliefs[vehicle_id] = AutopilotSnapshot(
                     pilot.telemetry(),
-                    pilot.items(MissionType.MISSION),
-                    pilot.items(MissionType.FENCE),
+                    pilot.missions.items(MissionType.MISSION),
+                    pilot.missions.items(MissionType.FENCE),
                 )
 
 

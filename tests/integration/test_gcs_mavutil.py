@@ -167,7 +167,7 @@ def vehicle(run):
 
 def test_parameters(link, vehicle):
     values = all_params(link, 1)
-    assert len(values) == vehicle.param_count()
+    assert len(values) == vehicle.params.count()
     link.param_set_send("CRUISE_SPEED", 1.25)
     assert await_message(link, "PARAM_VALUE").param_value == 1.25
     link.param_fetch_one("CRUISE_SPEED")

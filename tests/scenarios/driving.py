@@ -149,7 +149,7 @@ class Drive:
     def start_mission(self, points: tuple[Point, ...]) -> None:
         """Upload, arm, AUTO."""
         self.ready()
-        result = self.autopilot.replace_items(MissionType.MISSION, self.mission(points))
+        result = self.autopilot.missions.replace(MissionType.MISSION, self.mission(points))
         assert result == 0
         assert self.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED, self.texts
 

@@ -55,7 +55,7 @@ def start_missions(pilots, frame):
                     seq=seq, command=16, lat_e7=round(lat * 1e7), lon_e7=round(lon * 1e7), alt_m=alt
                 )
             )
-        assert pilot.replace_items(MissionType.MISSION, items) == 0
+        assert pilot.missions.replace(MissionType.MISSION, items) == 0
         assert pilot.arm() is Result.ACCEPTED
         assert pilot.set_mode(Mode.AUTO) is Result.ACCEPTED
 
@@ -84,12 +84,12 @@ def test_a_command_reaches_one_rover_only():
     bridge.step(100)
     pilots[2].set_mode(Mode.HOLD)
     pilots[3].disarm()
-    pilots[2].set_param("WP_SPEED", 0.2)
+    pilots[2].params.set("WP_SPEED", 0.2)
     bridge.step(20)
     modes = {vehicle_id: pilot.status().mode for vehicle_id, pilot in pilots.items()}
     assert modes == {1: "AUTO", 2: "HOLD", 3: "AUTO", 4: "AUTO"}
     assert [pilot.status().armed for pilot in pilots.values()] == [True, True, False, True]
-    assert pilots[1].param_by_name("WP_SPEED").value == 0.7
+    assert pilots[1].params.by_name("WP_SPEED").value == 0.7
     bridge.close()
 
 
@@ -109,7 +109,7 @@ def test_snapshot_covers_autopilots_parameters_and_missions():
     bridge, pilots, frame = make_fleet(FLEET[:3])
     bridge.step(300)
     start_missions(pilots, frame)
-    pilots[2].set_param("WP_SPEED", 0.5)
+    pilots[2].params.set("WP_SPEED", 0.5)
     bridge.step(200)
     saved = bridge.snapshot()
     bridge.step(400)
@@ -118,8 +118,8 @@ def test_snapshot_covers_autopilots_parameters_and_missions():
 
     again, fresh, _ = make_fleet(FLEET[:3])
     again.restore(saved)
-    assert fresh[2].param_by_name("WP_SPEED").value == 0.5
-    assert len(fresh[3].items(MissionType.MISSION)) == 2
+    assert fresh[2].params.by_name("WP_SPEED").value == 0.5
+    assert len(fresh[3].missions.items(MissionType.MISSION)) == 2
     again.step(400)
     assert (places(again), {n: pilot.save_state() for n, pilot in fresh.items()}) == expected
     again.close()

@@ -31,7 +31,7 @@ def check_rtl(drive):
     home = drive.local((0.0, 0.0))
     lat, lon, _ = drive.frame.geodetic_from_ned(FLOATS, 12.0, 8.0, 0.0)
     target = round(lat * 1e7), round(lon * 1e7)
-    assert drive.autopilot.guide_to_global(*target, change_mode=True) is Result.ACCEPTED
+    assert drive.autopilot.guided.to_global(*target, change_mode=True) is Result.ACCEPTED
     assert drive.run_until(lambda: "Target reached" in drive.texts, 60.0)
     assert drive.autopilot.set_mode(Mode.RTL) is Result.ACCEPTED
     assert drive.run_until(lambda: "Reached home" in drive.texts, 60.0)

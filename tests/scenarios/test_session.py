@@ -163,11 +163,11 @@ def test_parameters_set_from_the_ground_are_kept_for_the_next_run(tmp_path, monk
     fleet = load_fleet(tmp_path / "yard.toml", FleetOverrides(speed="max"))
     options = RunOptions(duration_s=0.1, mavlink=False, control=False, check_ports=False)
     with FleetRun(fleet, options) as session:
-        session.bridge.get_vehicle(1).autopilot.set_param("WP_RADIUS", 1.25)
+        session.bridge.get_vehicle(1).autopilot.params.set("WP_RADIUS", 1.25)
         session.run()
     assert (tmp_path / "runs/yard/rover_1.parm").read_text() == "WP_RADIUS,1.25\n"
     with FleetRun(fleet, options) as session:
-        assert session.bridge.get_vehicle(1).autopilot.param_by_name("WP_RADIUS").value == 1.25
+        assert session.bridge.get_vehicle(1).autopilot.params.by_name("WP_RADIUS").value == 1.25
         assert any("rover_1.parm" in note for note in session.notes)
 
 
@@ -177,7 +177,7 @@ def test_a_simulation_parameter_reaches_the_simulator():
         session.bridge.after_step.add(lambda view: fixes.append(view.sensors[1].gps))
         session.bridge.run(3_000_000)
         assert any(fixes)
-        session.bridge.get_vehicle(1).autopilot.set_param("SIM_GPS_DISABLE", 1)
+        session.bridge.get_vehicle(1).autopilot.params.set("SIM_GPS_DISABLE", 1)
         session.bridge.run(1_000_000)
         fixes.clear()
         session.bridge.run(2_000_000)

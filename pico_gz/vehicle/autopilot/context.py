@@ -1,27 +1,36 @@
-"""What the modes of one rover share, and the mode contract."""
+"""The parts of one rover, and the mode in charge."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from math import floor
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.ground_control import MissionType, Mode, StatusText
+from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
 from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.vehicle.autopilot.control import ServoOutputs, SpeedController, TurnController
 from pico_gz.vehicle.autopilot.estimator import Estimator
 from pico_gz.vehicle.autopilot.mission import Fence, ItemStore, MissionRunner
+from pico_gz.vehicle.autopilot.modes_auto import AutoMode
+from pico_gz.vehicle.autopilot.modes_commanded import (
+    AcroMode,
+    GuidedMode,
+    HoldMode,
+    InitialisingMode,
+    ManualMode,
+    RoverMode,
+    SteeringMode,
+)
+from pico_gz.vehicle.autopilot.modes_places import CircleMode, LoiterMode, RtlMode, SmartRtlMode
 from pico_gz.vehicle.autopilot.navigation import Navigator, Point
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 from pico_gz.vehicle.autopilot.rc_input import RcInput
 from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
-
-if TYPE_CHECKING:
-    from pico_gz.vehicle.autopilot.mode_switch import ModeSwitch
 
 
 class Home(Snapshot):
@@ -35,19 +44,19 @@ class Home(Snapshot):
         self.alt_m = self.north_m = self.east_m = 0.0
 
 
-_MOST_TEXTS = 100
-_MOST_FIXED = 16
+_MAX_TEXTS = 100
+_MAX_FIXED = 16
 _STILL_RADPS = 0.1
 
 
-class RoverContext:
+class RoverContext(Snapshot):
     """The parts of one rover, and the few verbs that modes drive it with.
 
     Attributes:
         now_us: simulation time of this main loop, ``dt_s`` the time since the last one.
         speed_mps: speed to hold on missions, changed by DO_CHANGE_SPEED; 0 = WP_SPEED.
-        reached: mission items reached and not yet told.
-        on_text: hears what is said at once, beside the ground, which takes ``texts``.
+        reached: mission items reached and not yet reported.
+        on_text: gets each status text at once, beside the ground, which takes ``texts``.
     """
 
     __slots__ = (
@@ -56,40 +65,57 @@ class RoverContext:
         "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts",
         "turn", "values",
     )  # fmt: skip
+    _state_fields = (
+        "armed", "disarmed_us", "dt_s", "estimator", "fence", "home", "last_text", "modes", "navigator", "now_us",
+        "outputs", "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store",
+        "texts", "turn",
+    )  # fmt: skip
+    _state_types: ClassVar[Mapping[str, Any]] = {"texts": list[StatusText]}
 
-    modes: ModeSwitch
-
-    def __init__(self, overrides: Mapping[str, float] | None, drive: DriveKind) -> None:
-        self.params = ParamStore(overrides)
-        self.values = values = self.params.values
+    def __init__(
+        self, overrides: Mapping[str, float] | None, drive: DriveKind, param_file: Path | None
+    ) -> None:
         self.drive_kind = drive
+        self.texts: deque[StatusText] = deque(maxlen=_MAX_TEXTS)
+        self.on_text: Callable[[StatusText], None] | None = None
+        self.params = ParamStore(overrides, file=param_file, report=self.say)
+        self.values = self.params.values
+        self.outputs = ServoOutputs(self.params, drive)
+        self.store = ItemStore()
+        self.now_us = 0
+        self.power_on()
+
+    def power_on(self) -> None:
+        """Begin as after a reboot: only parameters, lists, outputs and the clock stay."""
+        values = self.values
         self.estimator = Estimator(values)
         self.speed = SpeedController(values)
-        self.turn = TurnController(values, drive)
-        self.navigator = Navigator(values, drive)
-        self.outputs = ServoOutputs(self.params, drive)
+        self.turn = TurnController(values, self.drive_kind)
+        self.navigator = Navigator(values, self.drive_kind)
         self.rc = RcInput(values)
-        self.store = ItemStore()
         self.runner = MissionRunner(self.store)
         self.fence = Fence()
         self.smart_rtl = SmartRtlPath(values)
         self.home = Home()
-        self.texts: deque[StatusText] = deque(maxlen=_MOST_TEXTS)
+        self.modes = ModeSwitch(self)
+        self.texts.clear()
         self.last_text = ""
-        self.on_text: Callable[[StatusText], None] | None = None
-        self.reached: deque[int] = deque(maxlen=_MOST_TEXTS)
+        self.reached: deque[int] = deque(maxlen=_MAX_TEXTS)
         self.armed = False
         self.disarmed_us = -1  # when it was disarmed last
-        self.now_us = 0
         self.dt_s = 0.02
         self.speed_mps = 0.0
         self._fixed_e7: dict[Point, tuple[int, int]] = {}
         self._fixed_frame: LocalFrame | None = None
 
-    # --- telling --------------------------------------------------------------------------
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        super().load_state(state)
+        self.refresh_fence()
+
+    # --- status texts --------------------------------------------------------------------------
 
     def say(self, severity: int, text: str) -> None:
-        """Tell people something; severity as in syslog (3 error, 4 warning, 6 information)."""
+        """Emit a status text; severity as in syslog (3 error, 4 warning, 6 information)."""
         said = StatusText(severity, text)
         self.texts.append(said)
         self.last_text = text
@@ -200,7 +226,7 @@ class RoverContext:
 
     def e7_of_fixed(self, place: Point) -> tuple[int, int]:
         """The same for a place that stays for a while; worked out once, as it takes 15 us."""
-        if self._fixed_frame is not self.estimator.frame or len(self._fixed_e7) >= _MOST_FIXED:
+        if self._fixed_frame is not self.estimator.frame or len(self._fixed_e7) >= _MAX_FIXED:
             self._fixed_frame = self.estimator.frame
             self._fixed_e7.clear()
         known = self._fixed_e7.get(place)
@@ -218,35 +244,84 @@ class RoverContext:
         self.refresh_fence()
 
     def refresh_fence(self) -> None:
-        """Build the fence anew from its items and home."""
+        """Rebuild the fence from its items and home."""
         if self.estimator.frame is not None:
             self.fence.build(self.store.items(MissionType.FENCE), self.local_from_e7)
 
 
-class RoverMode(Snapshot):
-    """A way of driving; ``run`` is called every main loop while armed.
+_SELECTABLE = {int(mode): mode.name for mode in Mode if mode is not Mode.INITIALISING}
+
+
+class ModeSwitch(Snapshot):
+    """All modes of one rover, one of them in charge.
 
     Attributes:
-        number: ArduRover's.
-        autonomous: it drives without a pilot.
-        needs_position: it cannot work without knowing where it is.
-        arms: the rover may be armed in it.
+        auto: the mode that drives missions; ``guided`` the one that takes targets.
+        current: the mode in charge.
+        paused: an autonomous mode stands still until it may continue.
     """
 
-    __slots__ = ()
+    __slots__ = ("_modes", "_rover", "auto", "current", "guided", "paused")
+    _state_fields = ("_modes", "current_number", "paused")
 
-    number: ClassVar[Mode]
-    autonomous: ClassVar[bool] = False
-    needs_position: ClassVar[bool] = False
-    arms: ClassVar[bool] = True
+    def __init__(self, rover: RoverContext) -> None:
+        self._rover = rover
+        self.auto, self.guided = AutoMode(), GuidedMode()
+        made: tuple[RoverMode, ...] = (
+            InitialisingMode(), ManualMode(), AcroMode(), SteeringMode(), HoldMode(), LoiterMode(),
+            CircleMode(), self.auto, RtlMode(), SmartRtlMode(), self.guided,
+        )  # fmt: skip
+        self._modes = {mode.number.name: mode for mode in made}
+        self.current = made[0]
+        self.paused = False
 
-    def enter(self, rover: RoverContext) -> str:
-        """Begin; return why it cannot, or an empty text."""
-        return ""
+    @property
+    def current_number(self) -> Mode:
+        """ArduRover's number of the mode in charge."""
+        return self.current.number
 
-    def run(self, rover: RoverContext) -> None:
-        """Drive for one main loop."""
-        raise NotImplementedError
+    @current_number.setter
+    def current_number(self, number: Mode) -> None:
+        self.current = self._modes[number.name]
 
-    def leave(self, rover: RoverContext) -> None:
-        """Another mode takes over."""
+    def change(self, number: int, reason: str) -> Result:
+        """Put a mode in charge, or report why it cannot be."""
+        rover = self._rover
+        mode = self._modes.get(_SELECTABLE.get(number, ""))
+        if mode is None:
+            rover.say(4, f"No such mode {number}")
+            return Result.DENIED
+        if mode is self.current:
+            return Result.ACCEPTED
+        why_not = self._obstacle(mode)
+        if why_not:
+            rover.say(4, f"Mode change to {mode.number.name} failed: {why_not}")
+            return Result.FAILED
+        before = self.current
+        before.leave(rover)
+        self.current = mode
+        self.paused = False
+        rover.speed_mps = 0.0
+        rover.turn.reset()
+        rover.speed.reset(rover.estimator.position.speed_mps)
+        rover.say(6, f"Mode {mode.number.name} ({reason})")
+        return Result.ACCEPTED
+
+    def _obstacle(self, mode: RoverMode) -> str:
+        rover = self._rover
+        if self.current.number is Mode.INITIALISING and not rover.estimator.tilt.samples:
+            return "initialising"
+        if mode.needs_position and not rover.position_valid():
+            return "requires position"
+        return mode.enter(rover)
+
+    def run(self) -> None:
+        """Let the mode in charge drive for one main loop."""
+        rover = self._rover
+        mode = self.current
+        if mode.needs_position and not rover.position_valid():
+            rover.release()
+        elif self.paused and mode.autonomous:
+            rover.stop()
+        else:
+            mode.run(rover)

@@ -12,7 +12,7 @@ from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, TWO_PI
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.platform.pins import SitlPwm
+    from pico_gz.vehicle.platform.peripherals import SitlPwm
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 

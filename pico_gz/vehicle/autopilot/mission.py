@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -59,26 +59,37 @@ _MISSION_COMMANDS = NAV_COMMANDS | {
     Command.DO_SET_REVERSE,
 }
 _FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {Command.FENCE_RETURN_POINT}
-_MAX_LAT_E7, _MAX_LON_E7 = 900_000_000, 1_800_000_000
-_MAX_ALT_M = 1e5
+MAX_LAT_E7, MAX_LON_E7 = 900_000_000, 1_800_000_000
+MAX_ALT_M = 1e5
 # Seconds, turns or jumps: some eleven days are enough for anything.
 _MAX_AMOUNT = 1e6
-_MAX_SPEED_MPS = 100.0
+MAX_SPEED_MPS = 100.0
 _PARAM_NAMES = ("param1", "param2", "param3", "param4")
 
 
-class ItemStore:
+class ItemStore(Snapshot):
     """Mission, fence and rally items; each list is replaced as a whole or not at all.
 
     Attributes:
-        version: rises with every change, so that others know when to look again.
+        version: rises with every change.
     """
 
     __slots__ = ("_lists", "version")
+    _state_fields = ("by_name", "version")
+    _state_types: ClassVar[Mapping[str, Any]] = {"by_name": dict[str, tuple[MissionItem, ...]]}
 
     def __init__(self) -> None:
         self._lists: dict[MissionType, tuple[MissionItem, ...]] = dict.fromkeys(MissionType, ())
         self.version = 0
+
+    @property
+    def by_name(self) -> dict[str, tuple[MissionItem, ...]]:
+        """All lists by the names of their kinds, for snapshots."""
+        return {kind.name: items for kind, items in self._lists.items()}
+
+    @by_name.setter
+    def by_name(self, lists: Mapping[str, tuple[MissionItem, ...]]) -> None:
+        self._lists = {kind: lists[kind.name] for kind in MissionType}
 
     def items(self, kind: MissionType) -> tuple[MissionItem, ...]:
         """The stored list."""
@@ -119,23 +130,6 @@ class ItemStore:
             )
             self._lists[MissionType.MISSION] = (home, *mission[1:])
 
-    def save_state(self) -> dict[str, Any]:
-        """Return all lists as plain values."""
-        return {
-            "version": self.version,
-            "lists": {
-                kind.name: [msgspec.to_builtins(item) for item in items]
-                for kind, items in self._lists.items()
-            },
-        }
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self.version = state["version"]
-        for kind in MissionType:
-            saved = state["lists"][kind.name]
-            self._lists[kind] = tuple(msgspec.convert(saved, list[MissionItem]))
-
 
 def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
     """Whether an item could be stored in a list of this kind."""
@@ -149,11 +143,11 @@ def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
         return MissionResult.UNSUPPORTED
     if item.frame not in _MISSION_FRAMES:
         return MissionResult.UNSUPPORTED_FRAME
-    if placed and not -_MAX_LAT_E7 <= item.lat_e7 <= _MAX_LAT_E7:
+    if placed and not -MAX_LAT_E7 <= item.lat_e7 <= MAX_LAT_E7:
         return MissionResult.INVALID_PARAM5_X
-    if placed and not -_MAX_LON_E7 <= item.lon_e7 <= _MAX_LON_E7:
+    if placed and not -MAX_LON_E7 <= item.lon_e7 <= MAX_LON_E7:
         return MissionResult.INVALID_PARAM6_Y
-    if placed and abs(item.alt_m) > _MAX_ALT_M:
+    if placed and abs(item.alt_m) > MAX_ALT_M:
         return MissionResult.INVALID_PARAM7
     return _check_params(item)
 
@@ -174,7 +168,7 @@ def _check_params(item: MissionItem) -> MissionResult:
         return MissionResult.ACCEPTED if fine else MissionResult.INVALID_PARAM1
     if command == Command.DO_JUMP and not -1.0 <= item.param2 <= _MAX_AMOUNT:
         return MissionResult.INVALID
-    if command == Command.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= _MAX_SPEED_MPS:
+    if command == Command.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= MAX_SPEED_MPS:
         return MissionResult.INVALID
     if command in CIRCLE_COMMANDS and first <= 0.0:
         return MissionResult.INVALID_PARAM1
@@ -323,7 +317,7 @@ def _distance_to_edge(point: Point, start: Point, end: Point) -> float:
 
 
 # A mission that only jumps would never come to an item to drive to.
-_MOST_JUMPS = 100
+_MAX_JUMPS = 100
 
 
 class MissionState(IntEnum):
@@ -428,12 +422,12 @@ class MissionRunner(Snapshot):
             item = items[seq]
             if item.command in NAV_COMMANDS:
                 return seq, pending
-            if item.command == Command.DO_JUMP and jumps < _MOST_JUMPS:
+            if item.command == Command.DO_JUMP and jumps < _MAX_JUMPS:
                 key = str(seq)
                 left = jumps_left.setdefault(key, int(item.param2))
                 if left != 0:
                     jumps += 1
-                    # -1 jumps for ever.
+                    # -1 jumps without end.
                     jumps_left[key] = left - 1 if left > 0 else left
                     seq = int(item.param1)
                     continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import floor, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,6 @@ from pico_gz.vehicle.autopilot.mission import Command
 _WAYPOINTS_HEADER = "QGC WPL 110"
 _WAYPOINTS_COLUMNS = 12
 _MAX_BYTES = 5_000_000
-# QGC writes these for an ArduPilot rover.
-_FIRMWARE_ARDUPILOT, _VEHICLE_ROVER = 3, 10
 
 Items = tuple[MissionItem, ...]
 
@@ -52,56 +50,6 @@ def read_item_lists(path: Path) -> ItemLists:
         return ItemLists(_read_waypoints(text))
     except ConfigError as error:
         raise ConfigError(f"Mission file {path}: {error.message}", hint=error.hint) from None
-
-
-def write_waypoints_file(path: Path, items: Sequence[MissionItem]) -> None:
-    """Write a mission, home first, as a ``.waypoints`` file."""
-    lines = [_WAYPOINTS_HEADER]
-    for item in items:
-        numbers = (item.param1, item.param2, item.param3, item.param4)
-        lines.append(
-            "\t".join(
-                (
-                    str(item.seq),
-                    str(int(item.seq == 0)),
-                    str(item.frame),
-                    str(int(item.command)),
-                    *(f"{number:.8f}" for number in numbers),
-                    f"{item.lat_e7 * 1e-7:.7f}",
-                    f"{item.lon_e7 * 1e-7:.7f}",
-                    f"{item.alt_m:.6f}",
-                    str(int(item.autocontinue)),
-                )
-            )
-        )
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def write_plan_file(path: Path, lists: ItemLists, *, cruise_speed_mps: float = 2.0) -> None:
-    """Write mission, fence and rally points as a ``.plan`` file of QGroundControl."""
-    home = lists.mission[0] if lists.mission else None
-    place = [home.lat_e7 * 1e-7, home.lon_e7 * 1e-7, home.alt_m] if home else [0.0, 0.0, 0.0]
-    plan = {
-        "fileType": "Plan",
-        "version": 1,
-        "groundStation": "QGroundControl",
-        "mission": {
-            "version": 2,
-            "firmwareType": _FIRMWARE_ARDUPILOT,
-            "vehicleType": _VEHICLE_ROVER,
-            "cruiseSpeed": cruise_speed_mps,
-            "hoverSpeed": cruise_speed_mps,
-            "globalPlanAltitudeMode": 1,
-            "plannedHomePosition": place,
-            "items": [_plan_item(item) for item in lists.mission[1:]],
-        },
-        "geoFence": {"version": 2, **_plan_fence(lists.fence)},
-        "rallyPoints": {
-            "version": 2,
-            "points": [[p.lat_e7 * 1e-7, p.lon_e7 * 1e-7, p.alt_m] for p in lists.rally],
-        },
-    }
-    path.write_text(json.dumps(plan, indent=4) + "\n", encoding="utf-8")
 
 
 # --- .waypoints -------------------------------------------------------------------------------
@@ -255,43 +203,6 @@ def _rally_of_plan(rally: Mapping[str, Any]) -> Items:
         MissionItem(seq=seq, command=Command.RALLY_POINT, lat_e7=lat, lon_e7=lon, alt_m=alt)
         for seq, (lat, lon, alt) in enumerate(places)
     )
-
-
-def _plan_item(item: MissionItem) -> dict[str, Any]:
-    return {
-        "type": "SimpleItem",
-        "autoContinue": item.autocontinue,
-        "command": int(item.command),
-        "doJumpId": item.seq,
-        "frame": item.frame,
-        "params": [
-            item.param1, item.param2, item.param3, item.param4,
-            item.lat_e7 * 1e-7, item.lon_e7 * 1e-7, item.alt_m,
-        ],
-    }  # fmt: skip
-
-
-def _plan_fence(fence: Sequence[MissionItem]) -> dict[str, Any]:
-    circles: list[dict[str, Any]] = []
-    polygons: list[dict[str, Any]] = []
-    index = 0
-    while index < len(fence):
-        item = fence[index]
-        inside = item.command in (Command.FENCE_CIRCLE_INCLUSION, Command.FENCE_POLYGON_INCLUSION)
-        place = [item.lat_e7 * 1e-7, item.lon_e7 * 1e-7]
-        if item.command in (Command.FENCE_CIRCLE_INCLUSION, Command.FENCE_CIRCLE_EXCLUSION):
-            body = {"center": place, "radius": item.param1}
-            circles.append({"circle": body, "inclusion": inside, "version": 1})
-            index += 1
-            continue
-        if item.command == Command.FENCE_RETURN_POINT:
-            index += 1
-            continue
-        corners = fence[index : index + int(item.param1)]
-        path = [[c.lat_e7 * 1e-7, c.lon_e7 * 1e-7] for c in corners]
-        polygons.append({"polygon": path, "inclusion": inside, "version": 1})
-        index += len(corners)
-    return {"circles": circles, "polygons": polygons}
 
 
 # --- numbers ----------------------------------------------------------------------------------

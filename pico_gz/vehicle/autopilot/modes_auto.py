@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pico_gz.core.ground_control import MissionItem, Mode
-from pico_gz.vehicle.autopilot.context import RoverMode
 from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, Command, MissionState
+from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.modes_places import (
     CircleFollower,
     StationKeeper,

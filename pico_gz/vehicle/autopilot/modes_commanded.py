@@ -1,15 +1,15 @@
-"""Modes with a pilot or computer in charge: MANUAL to GUIDED."""
+"""The mode contract, and modes with a pilot or computer in charge."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pico_gz.core.ground_control import Mode
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, atan2, wrap_pi
-from pico_gz.vehicle.autopilot.context import RoverMode
 from pico_gz.vehicle.autopilot.control import clamp
 from pico_gz.vehicle.autopilot.navigation import Point
 
@@ -18,6 +18,35 @@ if TYPE_CHECKING:
 
 
 _MIN_TURN_SPEED_MPS = 0.3
+
+
+class RoverMode(Snapshot):
+    """A way of driving; ``run`` is called every main loop while armed.
+
+    Attributes:
+        number: ArduRover's.
+        autonomous: it drives without a pilot.
+        needs_position: it cannot work without knowing where it is.
+        arms: the rover may be armed in it.
+    """
+
+    __slots__ = ()
+
+    number: ClassVar[Mode]
+    autonomous: ClassVar[bool] = False
+    needs_position: ClassVar[bool] = False
+    arms: ClassVar[bool] = True
+
+    def enter(self, rover: RoverContext) -> str:
+        """Begin; return why it cannot, or an empty text."""
+        return ""
+
+    def run(self, rover: RoverContext) -> None:
+        """Drive for one main loop."""
+        raise NotImplementedError
+
+    def leave(self, rover: RoverContext) -> None:
+        """Another mode takes over."""
 
 
 class InitialisingMode(RoverMode):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pico_gz.core.ground_control import MissionType, Mode
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.angles import HALF_PI, TWO_PI, atan2, sincos, wrap_pi
-from pico_gz.vehicle.autopilot.context import RoverMode
+from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.navigation import Point, distance_m
 
 if TYPE_CHECKING:

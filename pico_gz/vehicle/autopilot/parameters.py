@@ -5,16 +5,20 @@ Servo functions are not among them: they follow the wiring of the platform.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from pico_gz.core.ground_control import ParamInfo, ParamType
+from pico_gz.core.ground_control import GcsParams, ParamInfo, ParamType, Result
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY, ParamSpec
+
+logger = logging.getLogger(__name__)
 
 _NAMES = tuple(PARAMETERS)
 _INDEX = {name: index for index, name in enumerate(_NAMES)}
@@ -33,16 +37,25 @@ def allowed(spec: ParamSpec, value: float) -> bool:
     return spec.type is ParamType.REAL32 or value == int(value)
 
 
-class ParamStore:
-    """Named numbers with a table of what they may be.
+class ParamStore(Snapshot, GcsParams):
+    """Named numbers with a table of what they may be, kept in a file if there is one.
 
     ``values`` is read directly in the control loop, so that a change counts at once. ``base``
-    are the values of this vehicle before anybody changed one: defaults, preset, fleet file.
+    are the values of this vehicle before any change: defaults, preset, fleet file.
+
+    Args:
+        overrides: what preset and fleet file set.
+        file: where changes are kept; ``None`` keeps them nowhere.
+        report: takes status texts with their severity.
     """
 
-    __slots__ = ("_changed", "_dirty", "_sim_changed", "base", "values")
-
-    def __init__(self, overrides: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        overrides: Mapping[str, float] | None = None,
+        *,
+        file: Path | None = None,
+        report: Callable[[int, str], None] = lambda _severity, _text: None,
+    ) -> None:
         self.base: dict[str, float] = {name: spec.default for name, spec in PARAMETERS.items()}
         for name, value in (overrides or {}).items():
             spec = PARAMETERS.get(name)
@@ -60,24 +73,67 @@ class ParamStore:
         self._changed: dict[str, None] = {}
         # What a parameter file sets is a change to the simulator, which has defaults of its own.
         self._sim_changed = {n: None for n in overrides or {} if n.startswith(SIM_PREFIX)}
+        self._file = file
+        self._report = report
+        self._save_failed = False
+        if file is not None and file.exists():
+            for name, value in read_parameter_file(file, strict=False).items():
+                self._try_set(name, value)
+            self._changed.clear()
         self._dirty = False
 
-    def __len__(self) -> int:
+    # --- the ground station's side --------------------------------------------------------
+
+    def count(self) -> int:
         return len(_NAMES)
 
-    def info(self, name: str) -> ParamInfo | None:
-        """One parameter by name, ``None`` when there is none."""
+    def by_name(self, name: str) -> ParamInfo | None:
         index = _INDEX.get(name)
         return None if index is None else self._info(index)
 
-    def info_at(self, index: int) -> ParamInfo | None:
-        """One parameter by index 0..count-1, ``None`` outside."""
+    def by_index(self, index: int) -> ParamInfo | None:
         return self._info(index) if 0 <= index < len(_NAMES) else None
 
-    def set(self, name: str, value: float) -> bool:
+    def set(self, name: str, value: float) -> ParamInfo | None:
+        if name in PARAMETERS and not self._try_set(name, value):
+            reason = "is read-only" if name in READ_ONLY else "out of range"
+            self._report(4, f"{name} refused: {reason}")
+        return self.by_name(name)
+
+    def drain_changes(self) -> list[ParamInfo]:
+        self.flush()
+        names, self._changed = self._changed, {}
+        return [self._info(_INDEX[name]) for name in names]
+
+    def reset(self) -> Result:
+        for name, value in self.base.items():
+            if self.values[name] != value:
+                self.values[name] = value
+                self._note_set(name)
+                self._dirty = True
+        self._report(5, "Parameters reset to defaults")
+        return Result.ACCEPTED
+
+    def flush(self) -> Result:
+        if self._file is None or not self._dirty:
+            return Result.ACCEPTED
+        changed = {name: v for name, v in self.values.items() if v != self.base[name]}
+        try:
+            write_parameter_file(self._file, changed)
+        except OSError as error:
+            if not self._save_failed:
+                logger.warning("Parameters cannot be saved to %s: %s", self._file, error)
+                self._report(3, "Parameters could not be saved")
+            self._save_failed = True
+            return Result.FAILED
+        self._dirty = self._save_failed = False
+        return Result.ACCEPTED
+
+    # --- the vehicle's side ---------------------------------------------------------------
+
+    def _try_set(self, name: str, value: float) -> bool:
         """Change one; refused are values out of range or of the wrong type, and read-only ones."""
-        spec = PARAMETERS.get(name)
-        if spec is None or not allowed(spec, value):
+        if not allowed(PARAMETERS[name], value):
             return False
         if name in READ_ONLY and value != self.values[name]:
             return False
@@ -94,39 +150,10 @@ class ParamStore:
             self._sim_changed[name] = None
 
     def note(self, name: str, value: float) -> None:
-        """Change one that only reports (MIS_TOTAL): told to the ground, not kept in a file."""
+        """Change one that only reports (MIS_TOTAL): sent to the ground, not kept in a file."""
         if self.values[name] != value:
             self.values[name] = self.base[name] = float(value)
             self._changed[name] = None
-
-    def reset(self) -> None:
-        """Go back to the values of before any change."""
-        for name, value in self.base.items():
-            if self.values[name] != value:
-                self.values[name] = value
-                self._note_set(name)
-                self._dirty = True
-
-    def changed_from_base(self) -> dict[str, float]:
-        """What a parameter file has to keep."""
-        return {name: v for name, v in self.values.items() if v != self.base[name]}
-
-    def take_dirty(self) -> bool:
-        """Whether anything changed since the last call."""
-        dirty, self._dirty = self._dirty, False
-        return dirty
-
-    def keep_dirty(self) -> None:
-        """The change could not be saved, so it still has to be."""
-        self._dirty = True
-
-    def drain_changes(self) -> list[ParamInfo]:
-        """Take what was set since the last call, in that order."""
-        if not self._changed:
-            return []
-        names = list(self._changed)
-        self._changed.clear()
-        return [self._info(_INDEX[name]) for name in names]
 
     def drain_sim_changes(self) -> dict[str, float]:
         """Take the ``SIM_*`` parameters set since the last call: they belong to the simulator."""
@@ -136,11 +163,10 @@ class ParamStore:
         return {name: self.values[name] for name in names}
 
     def save_state(self) -> dict[str, Any]:
-        """Return everything as plain values."""
         return {"values": dict(self.values), "base": dict(self.base), "dirty": self._dirty}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; parameters it does not name keep their value."""
+        """Continue from what ``save_state`` gave; parameters it does not name keep their value."""
         for name, value in state["values"].items():
             if name in self.values:
                 self.values[name] = float(value)

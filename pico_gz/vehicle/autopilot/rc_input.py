@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pico_gz.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from pico_gz.core.ground_control import GcsVehicle
     from pico_gz.vehicle.autopilot.context import RoverContext
-    from pico_gz.vehicle.autopilot.gcs_commands import GcsCommands
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
@@ -153,7 +153,7 @@ class PilotSwitches(Snapshot):
         self.side = 0
         self.held_since_us = -1
 
-    def check(self, rover: RoverContext, commands: GcsCommands) -> None:
+    def check(self, rover: RoverContext, commands: GcsVehicle) -> None:
         """Look at the sticks, some ten times a second."""
         rc = rover.rc
         if not rc.valid:
@@ -164,7 +164,7 @@ class PilotSwitches(Snapshot):
             commands.set_mode(int(rover.values[f"MODE{slot}"]), "mode switch")
         self._check_arming(rover, commands)
 
-    def _check_arming(self, rover: RoverContext, commands: GcsCommands) -> None:
+    def _check_arming(self, rover: RoverContext, commands: GcsVehicle) -> None:
         """Steering held to the right at neutral throttle arms, to the left disarms.
 
         The time counts only while the stick can change something: a stick that was held right

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from pico_gz.core.autopilot import AutopilotStatus
-from pico_gz.core.ground_control import Mode, ParamInfo, Result, StatusText, Telemetry
+from pico_gz.core.ground_control import GcsVehicle, Mode, Result, StatusText, Telemetry
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot.context import RoverContext
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor, Failsafe
-from pico_gz.vehicle.autopilot.gcs_commands import GcsCommands, arming_problems
-from pico_gz.vehicle.autopilot.mission import MissionState
-from pico_gz.vehicle.autopilot.mode_switch import ModeSwitch
-from pico_gz.vehicle.autopilot.parameters import read_parameter_file, write_parameter_file
+from pico_gz.vehicle.autopilot.gcs_commands import (
+    GuidedCommands,
+    MissionCommands,
+    arming_problems,
+)
+from pico_gz.vehicle.autopilot.mission import (
+    MAX_ALT_M,
+    MAX_LAT_E7,
+    MAX_LON_E7,
+    MAX_SPEED_MPS,
+    MissionState,
+)
+from pico_gz.vehicle.autopilot.parameters import ParamStore
 from pico_gz.vehicle.autopilot.rc_input import PilotSwitches
 from pico_gz.vehicle.autopilot.telemetry import build_telemetry
 
@@ -24,22 +34,15 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
-logger = logging.getLogger(__name__)
-
 _PERIOD_US = 20_000
 _SLOW_EVERY = 5
 _SAVE_EVERY = 50
 _STALL_US = 200_000
 _READY_SAMPLES = 40
-
-# Parts of the context that a snapshot holds, under these names.
-_PARTS = (
-    "estimator", "fence", "home", "navigator", "outputs", "params", "rc", "runner", "smart_rtl",
-    "speed", "store", "turn", "modes",
-)  # fmt: skip
+_BANNER = "ArduRover V4.6.0 (pico_gz)"
 
 
-class RoverAutopilot(GcsCommands):
+class RoverAutopilot(Snapshot, GcsVehicle):
     """A rover autopilot with ArduRover's modes and parameters, on a ``SitlPlatform``.
 
     It sees the platform only. Home and the origin of its coordinates come from the first good
@@ -54,6 +57,14 @@ class RoverAutopilot(GcsCommands):
         ConfigError: ``params`` names what does not exist or cannot have that value.
     """
 
+    _state_fields: ClassVar[tuple[str, ...]] = (
+        "_loops",
+        "_rover",
+        "_battery",
+        "_failsafe",
+        "_switches",
+    )
+
     def __init__(
         self,
         params: Mapping[str, float] | None = None,
@@ -62,17 +73,30 @@ class RoverAutopilot(GcsCommands):
         param_file: Path | None = None,
     ) -> None:
         self.period_us = _PERIOD_US
-        self._rover = RoverContext(params, drive)
-        self._rover.modes = ModeSwitch(self._rover)
+        self._rover = rover = RoverContext(params, drive, param_file)
+        self._missions = MissionCommands(rover)
+        self._guided = GuidedCommands(rover)
+        self._platform: SitlPlatform | None = None
+        self._loops = 0
+        self._watch()
+
+    def _watch(self) -> None:
+        """Start what watches beside the modes."""
         self._battery = BatteryMonitor(self._rover.values)
         self._failsafe = Failsafe()
         self._switches = PilotSwitches()
-        self._platform: SitlPlatform | None = None
-        self._param_file = param_file
-        self._save_failed = False
-        self._loops = 0
-        if param_file is not None and param_file.exists():
-            self._load_params(param_file)
+
+    @property
+    def params(self) -> ParamStore:
+        return self._rover.params
+
+    @property
+    def missions(self) -> MissionCommands:
+        return self._missions
+
+    @property
+    def guided(self) -> GuidedCommands:
+        return self._guided
 
     # --- the vehicle's side ---------------------------------------------------------------
 
@@ -84,7 +108,7 @@ class RoverAutopilot(GcsCommands):
         rover.now_us = platform.timer.now_us()
         rover.outputs.claim(platform)
         rover.outputs.neutral()
-        rover.say(6, "ArduRover V4.6.0 (pico_gz)")
+        rover.say(6, _BANNER)
 
     def tick(self, now_us: int) -> None:
         """Run one main loop: sense, watch, drive."""
@@ -123,7 +147,7 @@ class RoverAutopilot(GcsCommands):
         if rover.armed and rover.modes.current.number is not Mode.SMART_RTL:
             self._drop_crumb()
         if self._loops % _SAVE_EVERY == 0:
-            self.flush_params()
+            rover.params.flush()
 
     def _leave_initialising(self) -> None:
         rover = self._rover
@@ -147,7 +171,7 @@ class RoverAutopilot(GcsCommands):
             rover.say(4, "SmartRTL deactivated: path too long")
 
     def status(self) -> AutopilotStatus:
-        """Tell about itself; called from any thread, never blocks."""
+        """Summary for status lines; called from any thread, never blocks."""
         rover = self._rover
         runner = rover.runner
         return AutopilotStatus(
@@ -158,97 +182,148 @@ class RoverAutopilot(GcsCommands):
             done=runner.state is MissionState.COMPLETE,
         )
 
+    # --- the ground station's side: reading ----------------------------------------------
+
     def telemetry(self) -> Telemetry:
-        """What it believes now; built on request."""
         platform = self._platform
         servo_us = platform.servo_outputs_us() if platform is not None else ()
         ready = not arming_problems(self._rover, self._battery, self._failsafe)
         return build_telemetry(self._rover, self._battery, servo_us, ready)
 
-    def reboot(self) -> Result:
-        """Begin again as after power-on; parameters and lists are kept. Refused while armed."""
+    def drain_texts(self) -> list[StatusText]:
+        texts = list(self._rover.texts)
+        self._rover.texts.clear()
+        return texts
+
+    def listen(self, listener: Callable[[StatusText], None]) -> None:
+        """Deliver each status text as it is emitted, and now those not drained yet.
+
+        Nothing is taken away from ``drain_texts``. There is one listener, called on the thread
+        that runs the autopilot.
+        """
+        for text in tuple(self._rover.texts):
+            listener(text)
+        self._rover.on_text = listener
+
+    def drain_reached(self) -> list[int]:
+        reached = list(self._rover.reached)
+        self._rover.reached.clear()
+        return reached
+
+    # --- commands -------------------------------------------------------------------------
+
+    def arm(self, *, force: bool = False) -> Result:
+        rover = self._rover
+        if rover.armed:
+            return Result.ACCEPTED
+        problems = [] if force else arming_problems(rover, self._battery, self._failsafe)
+        for problem in problems:
+            rover.say(2, f"Arm: {problem}")
+        if problems or not rover.modes.current.arms:
+            return Result.FAILED
+        rover.arm()
+        return Result.ACCEPTED
+
+    def disarm(self, *, force: bool = False) -> Result:
+        self._rover.disarm("forced" if force else "GCS")
+        return Result.ACCEPTED
+
+    def set_mode(self, mode: int, reason: str = "GCS") -> Result:
+        return self._rover.modes.change(mode, reason)
+
+    def start_mission(self, first_seq: int = 0) -> Result:
+        if first_seq and self.missions.set_current(first_seq) is not Result.ACCEPTED:
+            return Result.DENIED
+        rover = self._rover
+        finished = rover.runner.state is MissionState.COMPLETE
+        if rover.modes.current.number is Mode.AUTO and finished:
+            return self.missions.set_current(1)
+        return self.set_mode(Mode.AUTO)
+
+    def set_home(self, lat_e7: int, lon_e7: int, alt_m: float) -> Result:
+        placed = abs(lat_e7) <= MAX_LAT_E7 and abs(lon_e7) <= MAX_LON_E7
+        if not placed or (lat_e7 == 0 and lon_e7 == 0) or not abs(alt_m) <= MAX_ALT_M:
+            return Result.DENIED
+        if self._rover.estimator.frame is None:
+            return Result.TEMPORARILY_REJECTED
+        self._rover.set_home(lat_e7, lon_e7, alt_m)
+        return Result.ACCEPTED
+
+    def set_home_here(self) -> Result:
+        rover = self._rover
+        if not rover.position_valid():
+            return Result.FAILED
+        lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
+        rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+        return Result.ACCEPTED
+
+    def change_speed(self, speed_mps: float) -> Result:
+        if not 0.0 < speed_mps <= MAX_SPEED_MPS:
+            return Result.DENIED
+        self._rover.speed_mps = speed_mps
+        self._rover.modes.guided.point_speed_mps = speed_mps
+        return Result.ACCEPTED
+
+    def set_reverse(self, reverse: bool) -> Result:
+        self._rover.navigator.reversed = bool(reverse)
+        return Result.ACCEPTED
+
+    def set_paused(self, paused: bool) -> Result:
+        modes = self._rover.modes
+        if not modes.current.autonomous:
+            return Result.DENIED
+        modes.paused = paused
+        return Result.ACCEPTED
+
+    def prearm_checks(self) -> Result:
+        problems = arming_problems(self._rover, self._battery, self._failsafe)
+        for problem in problems:
+            self._rover.say(4, f"PreArm: {problem}")
+        if not problems:
+            self._rover.say(6, "PreArm: ready")
+        return Result.FAILED if problems else Result.ACCEPTED
+
+    def calibrate(self, params: Sequence[float]) -> Result:
+        # Gyro and barometer calibrate themselves while the rover stands; others are refused.
         if self._rover.armed:
             return Result.DENIED
-        old = self._rover
-        self._rover = fresh = RoverContext(None, old.drive_kind)
-        fresh.modes = ModeSwitch(fresh)
-        fresh.params.load_state(old.params.save_state())
-        fresh.store.load_state(old.store.save_state())
-        fresh.runner.reset()
-        fresh.outputs.take_over(old.outputs)
-        fresh.now_us, fresh.on_text = old.now_us, old.on_text
-        self._battery = BatteryMonitor(fresh.values)
-        self._failsafe = Failsafe()
-        self._switches = PilotSwitches()
-        fresh.say(6, "ArduRover V4.6.0 (pico_gz)")
+        wanted = [isfinite(value) and value != 0.0 for value in params]
+        self_made = all(index in (0, 2) for index, want in enumerate(wanted) if want)
+        if not self_made:
+            return Result.UNSUPPORTED
+        self._rover.say(6, "Calibration done")
         return Result.ACCEPTED
 
-    # --- parameters in a file -------------------------------------------------------------
-
-    def flush_params(self) -> Result:
-        """Write changed parameters to the file now, if there is one and anything changed."""
-        params = self._rover.params
-        if self._param_file is None or not params.take_dirty():
-            return Result.ACCEPTED
-        try:
-            write_parameter_file(self._param_file, params.changed_from_base())
-        except OSError as error:
-            params.keep_dirty()
-            if not self._save_failed:
-                logger.warning("Parameters cannot be saved to %s: %s", self._param_file, error)
-                self._rover.say(3, "Parameters could not be saved")
-            self._save_failed = True
-            return Result.FAILED
-        self._save_failed = False
+    def reboot(self) -> Result:
+        rover = self._rover
+        if rover.armed:
+            return Result.DENIED
+        rover.power_on()
+        rover.runner.reset()
+        rover.outputs.neutral()
+        self._watch()
+        rover.say(6, _BANNER)
         return Result.ACCEPTED
 
-    def drain_param_changes(self) -> list[ParamInfo]:
-        """Take the parameters set since the last call; what is told is in the file."""
-        self.flush_params()
-        return super().drain_param_changes()
+    # --- manual input ---------------------------------------------------------------------
 
-    def _load_params(self, path: Path) -> None:
-        for name, value in read_parameter_file(path, strict=False).items():
-            self._rover.params.set(name, value)
-        self._rover.params.take_dirty()
-        self._rover.params.drain_changes()
+    def rc_override(self, channels_us: Mapping[int, int]) -> None:
+        self._rover.rc.override(channels_us, self._rover.now_us)
 
-    # --- snapshots ------------------------------------------------------------------------
+    def release_rc_override(self, channels: Sequence[int]) -> None:
+        self._rover.rc.release(channels)
 
-    def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
-        rover = self._rover
-        return {
-            "loops": self._loops,
-            "armed": rover.armed,
-            "disarmed_us": rover.disarmed_us,
-            "now_us": rover.now_us,
-            "dt_s": rover.dt_s,
-            "speed_mps": rover.speed_mps,
-            "last_text": rover.last_text,
-            "texts": [[text.severity, text.text] for text in rover.texts],
-            "reached": list(rover.reached),
-            "battery": self._battery.save_state(),
-            "failsafe": self._failsafe.save_state(),
-            "switches": self._switches.save_state(),
-            "parts": {name: getattr(rover, name).save_state() for name in _PARTS},
-        }
+    def manual_control(self, x: float, y: float, z: float, r: float, buttons: int) -> None:
+        values = self._rover.values
+        sticks = ((int(values["RCMAP_ROLL"]), y), (int(values["RCMAP_THROTTLE"]), z))
+        self.rc_override(
+            {
+                channel: round(1500.0 + 500.0 * min(1.0, max(-1.0, value)))
+                for channel, value in sticks
+                if isfinite(value)
+            }
+        )
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave, bit for bit."""
-        rover = self._rover
-        self._loops = state["loops"]
-        rover.armed, rover.disarmed_us = state["armed"], state["disarmed_us"]
-        rover.now_us, rover.dt_s = state["now_us"], state["dt_s"]
-        rover.speed_mps = state["speed_mps"]
-        rover.last_text = state["last_text"]
-        rover.texts.clear()
-        rover.texts.extend(StatusText(severity, text) for severity, text in state["texts"])
-        rover.reached.clear()
-        rover.reached.extend(state["reached"])
-        self._battery.load_state(state["battery"])
-        self._failsafe.load_state(state["failsafe"])
-        self._switches.load_state(state["switches"])
-        for name in _PARTS:
-            getattr(rover, name).load_state(state["parts"][name])
-        rover.refresh_fence()
+    def gcs_heartbeat(self, system_id: int) -> None:
+        if system_id == int(self._rover.values["SYSID_MYGCS"]):
+            self._failsafe.gcs_us = self._rover.now_us

@@ -14,7 +14,7 @@ from pico_gz.core.board_options import SerialFormat, SerialOutput
 from pico_gz.core.messages import GpsData, GpsFixType
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
-from pico_gz.vehicle.platform.buses import UartPeer
+from pico_gz.vehicle.platform.peripherals import UartPeer
 
 KNOTS_PER_MPS = 3600.0 / 1852.0
 # Five decimals of a minute are 2 cm; a degree has sixty minutes of them.
@@ -108,7 +108,7 @@ _FIX_TYPE = {
     GpsFixType.RTK_FIXED: 3,
 }
 _CARRIER = {GpsFixType.RTK_FLOAT: 0x40, GpsFixType.RTK_FIXED: 0x80}
-# Metres of horizontal accuracy per unit of HDOP, as receivers tell it.
+# Metres of horizontal accuracy per unit of HDOP, as receivers report it.
 _ACCURACY_M = {GpsFixType.RTK_FLOAT: 0.2, GpsFixType.RTK_FIXED: 0.02}
 _DEFAULT_ACCURACY_M = 1.5
 _SPEED_ACCURACY_MMPS = 50
@@ -202,11 +202,9 @@ class SerialOutputs(Snapshot):
             self._ends[port].write(encode_report(output.format, gps, utc))
 
     def save_state(self) -> dict[str, Any]:
-        """When each port is due next, as plain values."""
         return {str(port): due_us for port, due_us in self._due_us.items()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
         for port in self._due_us:
             self._due_us[port] = state.get(str(port), 0)
 

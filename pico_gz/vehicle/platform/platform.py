@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
-
-import msgspec
 
 from pico_gz.core.board_options import PlatformOptions, choice
 from pico_gz.core.messages import (
@@ -20,29 +17,24 @@ from pico_gz.core.messages import (
     RangefinderData,
     SensorData,
 )
-from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.snapshot import Snapshot, to_plain
 from pico_gz.core.units import normalized_from_pwm
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, DriveKind, VehicleId
 from pico_gz.errors import ConfigError, MessageError
-from pico_gz.vehicle.platform.buses import (
-    SitlSpi,
-    SitlUart,
-    SpiDevice,
-    SpiWiring,
-    UartLine,
-    UartPeer,
-    check_baud,
-    check_bus,
-)
 from pico_gz.vehicle.platform.gps_serial import SerialOutputs
-from pico_gz.vehicle.platform.pins import (
+from pico_gz.vehicle.platform.peripherals import (
     DEFAULT_FREQUENCY_HZ,
     PWM_CHANNELS,
+    ByteFifo,
     GpioDirection,
     GpioLine,
     PwmBank,
     SitlGpio,
     SitlPwm,
+    SitlSpi,
+    SitlUart,
+    SpiDevice,
+    UartPeer,
     check_frequency,
 )
 from pico_gz.vehicle.platform.sensor_inputs import ImuSample, SensorInbox, SensorMounting
@@ -74,184 +66,18 @@ class SitlTimer(Snapshot):
         self._now_us = time_us
 
 
-class ClaimTable:
-    """Keeps one owner per peripheral, so that two drivers never share a pin unnoticed."""
-
-    def __init__(self, vehicle_id: int) -> None:
-        self._vehicle_id = vehicle_id
-        self._owners: dict[tuple[str, int], str] = {}
-
-    def claim(self, kind: str, number: int, allowed: range, owner: str) -> None:
-        """Give the peripheral to ``owner``.
-
-        Raises:
-            ConfigError: the board has none of that number, or somebody holds it.
-        """
-        if isinstance(number, bool) or number not in allowed:
-            raise ConfigError(
-                f"Vehicle {self._vehicle_id}: there is no {kind} {number}.",
-                hint=f"{kind} runs from {allowed.start} to {allowed.stop - 1}.",
-            )
-        holder = self._owners.get((kind, number))
-        if holder is not None:
-            raise ConfigError(
-                f"Vehicle {self._vehicle_id}: {kind} {number} is taken by {holder}.",
-                hint="Close it first, or choose another.",
-            )
-        self._owners[kind, number] = owner
-
-    def release(self, kind: str, number: int) -> None:
-        """Let go of the peripheral; harmless when nobody holds it."""
-        self._owners.pop((kind, number), None)
-
-    def owner(self, kind: str, number: int) -> str | None:
-        """Who holds it, ``None`` when nobody does."""
-        return self._owners.get((kind, number))
-
-
 SYSTEM_CLOCK_HZ = 125_000_000
 UART_PORTS = range(8)
 SPI_BUSES = range(2)
 GPIO_PINS = range(30)
 SERVO_OUTPUTS = 16
-
-
-class Board(Snapshot):
-    """Gives out peripherals, each to one owner at a time.
-
-    Attributes:
-        vehicle_id: whose board it is.
-    """
-
-    def __init__(self, vehicle_id: int) -> None:
-        self.vehicle_id = int(VehicleId(vehicle_id))
-        self._claims = ClaimTable(self.vehicle_id)
-        self._pwm = PwmBank()
-        self._uart_lines: dict[int, UartLine] = {}
-        self._gpio_lines: dict[int, GpioLine] = {}
-        self._spi_wirings = {bus: SpiWiring(bus) for bus in SPI_BUSES}
-
-    def system_clock_hz(self) -> int:
-        """Speed of the simulated processor [Hz], that of an RP2040."""
-        return SYSTEM_CLOCK_HZ
-
-    def create_uart(
-        self, port: int, baud: int = 115_200, *, owner: str = "the autopilot"
-    ) -> SitlUart:
-        """Claim a serial port, 0..7.
-
-        Raises:
-            ConfigError: somebody holds it (named), or there is none of that number.
-        """
-        check_baud(port, baud)
-        self._claims.claim("UART", port, UART_PORTS, owner)
-        return SitlUart(port, baud, self._uart_line(port), self._releaser("UART", port))
-
-    def uart_peer(self, port: int) -> UartPeer:
-        """The far end of a serial port: for a test, a model or a GPS receiver."""
-        line = self._uart_line(port)
-        return UartPeer(rx=line.to_peer, tx=line.to_vehicle)
-
-    def create_spi(
-        self,
-        bus: int,
-        frequency_hz: int = 1_000_000,
-        mode: int = 0,
-        *,
-        owner: str = "the autopilot",
-    ) -> SitlSpi:
-        """Claim an SPI bus, 0 or 1; raises ``ConfigError`` like ``create_uart``."""
-        check_bus(bus, frequency_hz, mode)
-        self._claims.claim("SPI", bus, SPI_BUSES, owner)
-        return SitlSpi(self._spi_wirings[bus], frequency_hz, mode, self._releaser("SPI", bus))
-
-    def attach_spi_device(self, bus: int, chip_select: int, device: SpiDevice) -> None:
-        """Wire a device to a chip select of a bus, before or after the bus is claimed."""
-        if bus not in self._spi_wirings:
-            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no SPI {bus}.")
-        self._spi_wirings[bus].attach(chip_select, device)
-
-    def create_pwm(
-        self,
-        channel: int,
-        frequency_hz: int = DEFAULT_FREQUENCY_HZ,
-        *,
-        owner: str = "the autopilot",
-    ) -> SitlPwm:
-        """Claim a servo output, 1..32 (SERVO1 = 1), which then gives neutral pulses.
-
-        Raises:
-            ConfigError: somebody holds it (named), or there is none of that number.
-        """
-        check_frequency(channel, frequency_hz)
-        self._claims.claim("PWM", channel, PWM_CHANNELS, owner)
-        return SitlPwm(channel, frequency_hz, self._pwm, self._releaser("PWM", channel))
-
-    def create_gpio(
-        self, pin: int, direction: GpioDirection, *, owner: str = "the autopilot"
-    ) -> SitlGpio:
-        """Claim a digital pin, 0..29; raises ``ConfigError`` like ``create_uart``."""
-        direction = choice(GpioDirection, direction, "direction")
-        self._claims.claim("GPIO", pin, GPIO_PINS, owner)
-        return SitlGpio(pin, direction, self._gpio_line(pin), self._releaser("GPIO", pin))
-
-    def drive_gpio(self, pin: int, level: bool) -> None:
-        """Set the level that the world puts on a pin: a button, a bumper, an encoder."""
-        self._gpio_line(pin).change(input_level=bool(level))
-
-    def gpio_level(self, pin: int) -> bool:
-        """The level on a pin, as the world sees it."""
-        return self._gpio_line(pin).level()
-
-    def servo_outputs_us(self) -> tuple[int, ...]:
-        """Pulse widths of SERVO1..16 [us]; 0 = nobody has claimed the channel."""
-        return tuple(self._pwm.pulses_us[1 : SERVO_OUTPUTS + 1])
-
-    def save_state(self) -> dict[str, Any]:
-        """Levels, pulses and waiting bytes, as plain values; claims are not part of it."""
-        return {
-            "pwm": self._pwm.save_state(),
-            "uarts": {str(port): line.save_state() for port, line in self._uart_lines.items()},
-            "gpios": {str(pin): line.save_state() for pin, line in self._gpio_lines.items()},
-        }
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; servo outputs must be claimed as they were.
-
-        Raises:
-            ConfigError: the snapshot drives a servo output that nobody holds now.
-        """
-        self._pwm.load_state(state["pwm"])
-        for port in UART_PORTS:
-            saved = state["uarts"].get(str(port))
-            if saved is not None or port in self._uart_lines:
-                self._uart_line(port).load_state(saved or UartLine().save_state())
-        for pin in GPIO_PINS:
-            saved = state["gpios"].get(str(pin))
-            if saved is not None or pin in self._gpio_lines:
-                self._gpio_line(pin).load_state(saved or GpioLine().save_state())
-
-    def _uart_line(self, port: int) -> UartLine:
-        if port not in UART_PORTS:
-            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no UART {port}.")
-        return self._uart_lines.setdefault(port, UartLine())
-
-    def _gpio_line(self, pin: int) -> GpioLine:
-        if pin not in GPIO_PINS:
-            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no GPIO {pin}.")
-        return self._gpio_lines.setdefault(pin, GpioLine())
-
-    def _releaser(self, kind: str, number: int) -> partial[None]:
-        return partial(self._claims.release, kind, number)
-
-
 ADC_MAX = 4095
 ADC_REFERENCE_V = 3.3
 # No record has this time, so the first one is new whatever its time is.
 NO_RECORD_US = -1
 
 
-class SitlPlatform(Board):
+class SitlPlatform(Snapshot):
     """One vehicle's pins, ports, sensors and clock; all that its autopilot ever sees.
 
     The bridge injects sensor records and collects actuator commands; the autopilot claims
@@ -267,6 +93,9 @@ class SitlPlatform(Board):
         stale_records: records ignored because their time was not new.
     """
 
+    _state_fields = ("_pwm", "_record_us", "stale_records", "timer", "_inbox", "_rc", "_serial")
+    _state_types: ClassVar[Mapping[str, Any]] = {"_rc": RcFrame | None}
+
     def __init__(
         self,
         vehicle_id: int,
@@ -275,7 +104,13 @@ class SitlPlatform(Board):
         channels: ChannelMap = ARDUPILOT_CHANNELS,
         options: PlatformOptions | None = None,
     ) -> None:
-        super().__init__(vehicle_id)
+        self.vehicle_id = int(VehicleId(vehicle_id))
+        self._owners: dict[tuple[str, int], str] = {}
+        self._pwm = PwmBank()
+        # Per port: the wire to the vehicle, and the one to its peer.
+        self._uarts: dict[int, tuple[ByteFifo, ByteFifo]] = {}
+        self._gpios: dict[int, GpioLine] = {}
+        self._spi_devices: dict[int, dict[int, SpiDevice]] = {bus: {} for bus in SPI_BUSES}
         self.drive = drive
         self.channels = channels
         self.options = PlatformOptions() if options is None else options
@@ -285,15 +120,127 @@ class SitlPlatform(Board):
         self._inbox = SensorInbox()
         self._mounting = SensorMounting(self.options)
         self._rc: RcFrame | None = None
-        self._serial = self._make_serial_outputs()
+        outputs = self.options.serial_outputs
+        ends = {port: self.uart_peer(port) for port in outputs}
+        self._serial = SerialOutputs(outputs, ends, self.options.utc_start_s)
         self._first_channel, self._second_channel = self._drive_channels()
         self._first_us = self._second_us = 0
         self._motors, self._servos = self._normalized(0, 0)
 
+    # --- peripherals, each held by one owner at a time ------------------------------------
+
+    def system_clock_hz(self) -> int:
+        """Speed of the simulated processor [Hz], that of an RP2040."""
+        return SYSTEM_CLOCK_HZ
+
+    def create_uart(
+        self, port: int, baud: int = 115_200, *, owner: str = "the autopilot"
+    ) -> SitlUart:
+        """Claim a serial port, 0..7.
+
+        Raises:
+            ConfigError: it is taken (by whom is named), or there is none of that number.
+        """
+        if baud <= 0:
+            raise ConfigError(f"UART {port}: {baud} baud is no speed.")
+        release = self._claim("UART", port, UART_PORTS, owner)
+        to_vehicle, to_peer = self._uart_wires(port)
+        return SitlUart(port, baud, to_vehicle, to_peer, release)
+
+    def uart_peer(self, port: int) -> UartPeer:
+        """The far end of a serial port: for a test, a model or a GPS receiver."""
+        to_vehicle, to_peer = self._uart_wires(port)
+        return UartPeer(rx=to_peer, tx=to_vehicle)
+
+    def create_spi(
+        self,
+        bus: int,
+        frequency_hz: int = 1_000_000,
+        mode: int = 0,
+        *,
+        owner: str = "the autopilot",
+    ) -> SitlSpi:
+        """Claim an SPI bus, 0 or 1; raises ``ConfigError`` like ``create_uart``."""
+        if frequency_hz <= 0 or mode not in range(4):
+            raise ConfigError(f"SPI {bus}: no bus has {frequency_hz} Hz in mode {mode}.")
+        release = self._claim("SPI", bus, SPI_BUSES, owner)
+        return SitlSpi(bus, frequency_hz, mode, self._spi_devices[bus], release)
+
+    def attach_spi_device(self, bus: int, chip_select: int, device: SpiDevice) -> None:
+        """Wire a device to a chip select of a bus, before or after the bus is claimed."""
+        if bus not in self._spi_devices:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no SPI {bus}.")
+        devices = self._spi_devices[bus]
+        if chip_select in devices:
+            raise ConfigError(f"SPI {bus}: chip select {chip_select} has a device already.")
+        devices[chip_select] = device
+
+    def create_pwm(
+        self,
+        channel: int,
+        frequency_hz: int = DEFAULT_FREQUENCY_HZ,
+        *,
+        owner: str = "the autopilot",
+    ) -> SitlPwm:
+        """Claim a servo output, 1..32 (SERVO1 = 1), which then gives neutral pulses.
+
+        Raises:
+            ConfigError: it is taken (by whom is named), or there is none of that number.
+        """
+        check_frequency(channel, frequency_hz)
+        release = self._claim("PWM", channel, PWM_CHANNELS, owner)
+        return SitlPwm(channel, frequency_hz, self._pwm, release)
+
+    def create_gpio(
+        self, pin: int, direction: GpioDirection, *, owner: str = "the autopilot"
+    ) -> SitlGpio:
+        """Claim a digital pin, 0..29; raises ``ConfigError`` like ``create_uart``."""
+        direction = choice(GpioDirection, direction, "direction")
+        release = self._claim("GPIO", pin, GPIO_PINS, owner)
+        return SitlGpio(pin, direction, self._gpio_line(pin), release)
+
+    def drive_gpio(self, pin: int, level: bool) -> None:
+        """Set the level that the world puts on a pin: a button, a bumper, an encoder."""
+        self._gpio_line(pin).change(input_level=bool(level))
+
+    def gpio_level(self, pin: int) -> bool:
+        """The level on a pin, as the world sees it."""
+        return self._gpio_line(pin).level()
+
+    def servo_outputs_us(self) -> tuple[int, ...]:
+        """Pulse widths of SERVO1..16 [us]; 0 = the channel is not claimed."""
+        return tuple(self._pwm.pulses_us[1 : SERVO_OUTPUTS + 1])
+
+    def _claim(self, kind: str, number: int, allowed: range, owner: str) -> Callable[[], None]:
+        """Give a peripheral to ``owner``; returns what releases it."""
+        if isinstance(number, bool) or number not in allowed:
+            raise ConfigError(
+                f"Vehicle {self.vehicle_id}: there is no {kind} {number}.",
+                hint=f"{kind} runs from {allowed.start} to {allowed.stop - 1}.",
+            )
+        holder = self._owners.get((kind, number))
+        if holder is not None:
+            raise ConfigError(
+                f"Vehicle {self.vehicle_id}: {kind} {number} is taken by {holder}.",
+                hint="Close it first, or choose another.",
+            )
+        self._owners[kind, number] = owner
+        return lambda: self._owners.__delitem__((kind, number))
+
+    def _uart_wires(self, port: int) -> tuple[ByteFifo, ByteFifo]:
+        if port not in UART_PORTS:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no UART {port}.")
+        return self._uarts.setdefault(port, (ByteFifo(), ByteFifo()))
+
+    def _gpio_line(self, pin: int) -> GpioLine:
+        if pin not in GPIO_PINS:
+            raise ConfigError(f"Vehicle {self.vehicle_id}: there is no GPIO {pin}.")
+        return self._gpios.setdefault(pin, GpioLine())
+
     # --- radio and battery ----------------------------------------------------------------
 
     def rc_read(self) -> RcFrame | None:
-        """The newest radio frame, ``None`` before the first; its time tells a lost link."""
+        """The newest radio frame, ``None`` before the first; its time shows a lost link."""
         return self._rc
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
@@ -374,13 +321,13 @@ class SitlPlatform(Board):
         return sample
 
     def read_pascals(self) -> BarometerData | None:
-        """``read_barometer`` in pascal, whatever unit the chip tells."""
+        """``read_barometer`` in pascal, whatever the unit of the chip."""
         sample, self._inbox.barometer = self._inbox.barometer, None
         return sample
 
     @property
     def imu_overruns(self) -> int:
-        """IMU samples lost because nobody read them in time."""
+        """IMU samples lost because they were not read in time."""
         return self._inbox.imu_overruns
 
     # --- bridge side ----------------------------------------------------------------------
@@ -402,7 +349,7 @@ class SitlPlatform(Board):
         self._record_us = time_us
         self.timer.set_us(time_us)
         self._inbox.put(data)
-        if self._serial is not None and data.gps is not None:
+        if data.gps is not None:
             self._serial.report(data.gps, time_us)
 
     def collect_actuator_commands(self) -> ActuatorCommands:
@@ -417,36 +364,28 @@ class SitlPlatform(Board):
     # --- snapshots ------------------------------------------------------------------------
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values; claims are not part of it."""
+        """Everything needed to continue from here, as plain values; claims are not part of it."""
         return {
             **super().save_state(),
-            "record_us": self._record_us,
-            "stale_records": self.stale_records,
-            "timer": self.timer.save_state(),
-            "inbox": self._inbox.save_state(),
-            "rc": msgspec.to_builtins(self._rc),
-            "serial": None if self._serial is None else self._serial.save_state(),
+            "uarts": {str(port): to_plain(wires) for port, wires in self._uarts.items()},
+            "gpios": {str(pin): line.save_state() for pin, line in self._gpios.items()},
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the autopilot must have claimed its channels."""
+        """Continue from what ``save_state`` gave; servo outputs must be claimed as they were.
+
+        Raises:
+            ConfigError: the snapshot drives a servo output that is not claimed now.
+        """
         super().load_state(state)
-        self._record_us = state["record_us"]
-        self.stale_records = state["stale_records"]
-        self.timer.load_state(state["timer"])
-        self._inbox.load_state(state["inbox"])
-        self._rc = msgspec.convert(state["rc"], RcFrame | None)
-        if self._serial is not None and state["serial"] is not None:
-            self._serial.load_state(state["serial"])
+        for port in {*self._uarts, *map(int, state["uarts"])}:
+            saved = state["uarts"].get(str(port)) or [ByteFifo().save_state()] * 2
+            for wire, wire_state in zip(self._uart_wires(port), saved, strict=True):
+                wire.load_state(wire_state)
+        for pin in {*self._gpios, *map(int, state["gpios"])}:
+            self._gpio_line(pin).load_state(state["gpios"].get(str(pin)) or GpioLine().save_state())
 
     # --- inside ---------------------------------------------------------------------------
-
-    def _make_serial_outputs(self) -> SerialOutputs | None:
-        outputs = self.options.serial_outputs
-        if not outputs:
-            return None
-        ends = {port: self.uart_peer(port) for port in outputs}
-        return SerialOutputs(outputs, ends, self.options.utc_start_s)
 
     def _drive_channels(self) -> tuple[int, int]:
         if self.drive is DriveKind.SKID:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import msgspec
+from typing import Any, ClassVar
 
 from pico_gz.core.board_options import AccelConvention, PlatformOptions
 from pico_gz.core.messages import (
@@ -21,7 +19,7 @@ from pico_gz.core.messages import (
     SensorData,
     Vector3,
 )
-from pico_gz.core.snapshot import Snapshot, to_plain
+from pico_gz.core.snapshot import Snapshot
 
 # 0.64 s at the default step of 10 ms: longer than any main loop waits.
 IMU_FIFO_SAMPLES = 64
@@ -33,20 +31,23 @@ class SensorInbox(Snapshot):
     """Keeps each new sample until it is read once; only the battery can be read again.
 
     Attributes:
-        imu_overruns: IMU samples lost because nobody read them in time.
+        imu_overruns: IMU samples lost because they were not read in time.
     """
 
-    __slots__ = (
-        "attitude_quat",
-        "barometer",
-        "battery",
-        "compass",
-        "encoders",
-        "gps",
-        "imu",
-        "imu_overruns",
-        "rangefinders",
-    )
+    __slots__ = _state_fields = (
+        "attitude_quat", "barometer", "battery", "compass", "encoders", "gps", "imu",
+        "imu_overruns", "rangefinders",
+    )  # fmt: skip
+    _state_types: ClassVar[Mapping[str, Any]] = {
+        "attitude_quat": Quaternion | None,
+        "barometer": BarometerData | None,
+        "battery": BatteryData | None,
+        "compass": CompassData | None,
+        "encoders": EncoderData | None,
+        "gps": GpsData | None,
+        "imu": list[ImuSample],
+        "rangefinders": tuple[RangefinderData | None, ...] | None,
+    }
 
     def __init__(self) -> None:
         self.imu: deque[ImuSample] = deque(maxlen=IMU_FIFO_SAMPLES)
@@ -79,25 +80,6 @@ class SensorInbox(Snapshot):
             self.encoders = data.encoders
         if data.battery is not None:
             self.battery = data.battery
-
-    def save_state(self) -> dict[str, Any]:
-        """The samples that nobody has read yet, as plain values."""
-        return {name: to_plain(getattr(self, name)) for name in self.__slots__}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        samples = msgspec.convert(state["imu"], list[ImuSample])
-        self.imu = deque(samples, maxlen=IMU_FIFO_SAMPLES)
-        self.imu_overruns = state["imu_overruns"]
-        self.gps = msgspec.convert(state["gps"], GpsData | None)
-        self.compass = msgspec.convert(state["compass"], CompassData | None)
-        self.barometer = msgspec.convert(state["barometer"], BarometerData | None)
-        self.rangefinders = msgspec.convert(
-            state["rangefinders"], tuple[RangefinderData | None, ...] | None
-        )
-        self.attitude_quat = msgspec.convert(state["attitude_quat"], Quaternion | None)
-        self.encoders = msgspec.convert(state["encoders"], EncoderData | None)
-        self.battery = msgspec.convert(state["battery"], BatteryData | None)
 
 
 VectorMap = Callable[[Vector3], Vector3]

@@ -1,6 +1,7 @@
 """A complete stand-in for an autopilot: remembers what it was told, moves nothing by itself."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 import msgspec
 
@@ -37,7 +38,7 @@ HOME = MissionItem(seq=0, command=16, frame=0, lat_e7=356812360, lon_e7=13976712
 
 
 class FakeVehicle:
-    """Implements ``GroundControlled``; ``calls`` lists what was asked of it."""
+    """Implements ``GcsVehicle``; ``calls`` lists what was asked of it."""
 
     def __init__(self, vehicle_id: int = 1, extra_params: int = 0) -> None:
         self.vehicle_id = vehicle_id
@@ -62,6 +63,28 @@ class FakeVehicle:
         self._names = list(self._specs)
         self._values = {name: float(spec[0]) for name, spec in self._specs.items()}
         self._values["SYSID_THISMAV"] = float(vehicle_id)
+        self.params = SimpleNamespace(
+            count=self.param_count,
+            by_name=self.param_by_name,
+            by_index=self.param_by_index,
+            set=self.set_param,
+            drain_changes=self.drain_param_changes,
+            reset=self.reset_params,
+            flush=self.flush_params,
+        )
+        self.missions = SimpleNamespace(
+            items=self.items,
+            check=self.check_item,
+            replace=self.replace_items,
+            clear=self.clear_items,
+            set_current=self.set_current_item,
+        )
+        self.guided = SimpleNamespace(
+            to_global=self.guide_to_global,
+            to_local=self.guide_to_local,
+            velocity=self.guide_velocity,
+            heading=self.guide_heading,
+        )
         self.base = Telemetry(
             time_us=0,
             mode=Mode.MANUAL,

@@ -24,7 +24,7 @@ def ftp_open(path=b"@PARAM/param.pck", sequence=0):
 @pytest.fixture(params=["fake", "real"])
 def ground(request):
     vehicle = RealVehicle() if request.param == "real" else FakeVehicle(extra_params=120)
-    vehicle.replace_items(MissionType.MISSION, waypoints((8.0, 0.0), (8.0, 8.0)))
+    vehicle.missions.replace(MissionType.MISSION, waypoints((8.0, 0.0), (8.0, 8.0)))
     return Ground(vehicle)
 
 
@@ -115,7 +115,7 @@ def test_mission_planner(ground):
     (nak,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
     assert nak.payload[12] == 10
     values = load_parameters(ground, station)
-    assert [m.param_index for m in values] == list(range(ground.vehicle.param_count()))
+    assert [m.param_index for m in values] == list(range(ground.vehicle.params.count()))
 
     # 6. Rates.
     for stream_id, rate in ((2, 2), (6, 3), (10, 10), (11, 10), (12, 2), (1, 2), (3, 2)):

@@ -98,7 +98,7 @@ def test_a_message_for_another_component_is_not_ours(ground):
 
 def test_sysid_enforce_leaves_only_the_named_ground_station(ground):
     stranger, mine = ground.station(99), ground.station(255)
-    ground.vehicle.set_param("SYSID_ENFORCE", 1)
+    ground.vehicle.params.set("SYSID_ENFORCE", 1)
     message = mav.MAVLink_command_long_message(1, 1, 400, 0, 1, 0, 0, 0, 0, 0, 0)
     assert stranger.ask(message, "COMMAND_ACK") == []
     assert mine.command(400, 1) == 0

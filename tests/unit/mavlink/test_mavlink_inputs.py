@@ -171,7 +171,7 @@ def test_sticks_of_another_ground_station_are_ignored(ground):
     stranger.send(override(2000, 2000, 2000))
     stranger.send(mav.MAVLink_manual_control_message(1, 1000, 1000, 1000, 1000, 0))
     assert ground.vehicle.calls == []
-    ground.vehicle.set_param("SYSID_MYGCS", 99)
+    ground.vehicle.params.set("SYSID_MYGCS", 99)
     stranger.send(override(2000))
     assert ground.vehicle.calls == [("rc_override", {1: 2000})]
 

@@ -78,7 +78,7 @@ def test_old_requests_get_old_items(station):
 
 def test_old_items_are_taken(ground, station):
     assert upload(station, [old_item(n) for n in range(3)]) == 0
-    stored = ground.vehicle.items(MissionType.MISSION)
+    stored = ground.vehicle.missions.items(MissionType.MISSION)
     assert stored[1].lat_e7 == pytest.approx(LAT, abs=20)
 
 
@@ -90,7 +90,7 @@ def test_a_mavlink_1_station_is_asked_with_the_old_request(ground):
 
 def test_integer_coordinates_never_pass_through_a_float32(ground, station):
     upload(station, [item(0, x=356_812_361, y=-1_799_999_999)])
-    stored = ground.vehicle.items(MissionType.MISSION)[0]
+    stored = ground.vehicle.missions.items(MissionType.MISSION)[0]
     assert (stored.lat_e7, stored.lon_e7) == (356_812_361, -1_799_999_999)
 
 
@@ -98,14 +98,14 @@ def test_an_empty_upload_clears(ground, station):
     upload(station, [item(n) for n in range(3)])
     (ack,) = station.ask(count(0), *ANSWERS)
     assert ack.type == 0
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 1
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 1
 
 
 @pytest.mark.parametrize("n", [1001, 65535])
 def test_too_many_items_are_refused(ground, station, n):
     (ack,) = station.ask(count(n), *ANSWERS)
     assert ack.type == 4
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 1
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 1
 
 
 @pytest.mark.parametrize("kind", [3, 100, 255])
@@ -130,7 +130,7 @@ def test_a_silent_sender_is_asked_five_times_then_the_upload_ends(ground, statio
     assert [a.get_type() for a in answers] == ["MISSION_REQUEST_INT"] * 4 + ["MISSION_ACK"]
     assert all(a.seq == 1 for a in answers[:-1])
     assert answers[-1].type == 15
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 3
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 3
 
 
 def test_a_repeated_item_is_not_taken_twice(ground, station):
@@ -178,7 +178,7 @@ def test_a_new_count_from_the_same_peer_starts_again(ground, station):
     station.ask(count(5), *ANSWERS)
     station.send(item(0))
     assert upload(station, [item(n) for n in range(2)]) == 0
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 2
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 2
 
 
 def test_the_sender_may_cancel(ground, station):
@@ -214,7 +214,7 @@ def test_an_upload_ends_with_its_sender(ground, station):
 def test_a_bad_item_ends_the_upload_and_the_old_list_stays(ground, station, bad, result):
     upload(station, [item(n) for n in range(5)])
     assert upload(station, [item(0), bad, item(2)]) == result
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 5
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 5
 
 
 def test_an_item_of_another_list_is_refused(station):
@@ -240,7 +240,7 @@ def test_part_of_a_list_can_be_replaced(ground, station):
     station.send(item(2, x=1))
     (ack,) = station.ask(item(3, x=2), *ANSWERS)
     assert ack.type == 0
-    stored = ground.vehicle.items(MissionType.MISSION)
+    stored = ground.vehicle.missions.items(MissionType.MISSION)
     assert [one.lat_e7 for one in stored] == [LAT, LAT, 1, 2, LAT, LAT]
 
 
@@ -257,11 +257,11 @@ def test_clearing_one_and_all(ground, station):
     upload(station, [item(0, kind=1, command=5001)], 1)
     (ack,) = station.ask(mav.MAVLink_mission_clear_all_message(1, 1, 1), *ANSWERS)
     assert (ack.type, ack.mission_type) == (0, 1)
-    assert ground.vehicle.items(MissionType.FENCE) == []
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 3
+    assert ground.vehicle.missions.items(MissionType.FENCE) == []
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 3
     (ack,) = station.ask(mav.MAVLink_mission_clear_all_message(1, 1, 255), *ANSWERS)
     assert ack.type == 0
-    assert len(ground.vehicle.items(MissionType.MISSION)) == 1
+    assert len(ground.vehicle.missions.items(MissionType.MISSION)) == 1
     (ack,) = station.ask(mav.MAVLink_mission_clear_all_message(1, 1, 7), *ANSWERS)
     assert ack.type == 3
 
@@ -283,4 +283,4 @@ def test_the_old_way_to_go_somewhere(ground, station):
 
 def test_int_frames_are_stored_by_their_plain_number(ground, station):
     upload(station, [item(0, frame=5), item(1, frame=6), item(2, frame=11)])
-    assert [one.frame for one in ground.vehicle.items(MissionType.MISSION)] == [0, 3, 10]
+    assert [one.frame for one in ground.vehicle.missions.items(MissionType.MISSION)] == [0, 3, 10]

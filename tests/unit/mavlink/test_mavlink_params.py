@@ -27,7 +27,7 @@ def test_read_by_name_and_by_index(ground):
     (by_index,) = read(station, index=by_name.param_index)
     assert by_name.param_id == by_index.param_id == "WP_RADIUS"
     assert (by_name.param_value, by_name.param_type) == (2.0, 9)
-    assert by_name.param_count == ground.vehicle.param_count()
+    assert by_name.param_count == ground.vehicle.params.count()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_set_is_answered_and_told_to_the_others(ground):
     station, other = ground.station(255), ground.station(254)
     answers = write(station, b"CRUISE_SPEED", 1.5)
     assert [a.param_value for a in answers] == [1.5]
-    assert ground.vehicle.param_by_name("CRUISE_SPEED").value == 1.5
+    assert ground.vehicle.params.by_name("CRUISE_SPEED").value == 1.5
     (news,) = other.take("PARAM_VALUE")
     assert (news.param_id, news.param_value) == ("CRUISE_SPEED", 1.5)
 
@@ -68,10 +68,10 @@ def test_set_is_answered_and_told_to_the_others(ground):
     ],
 )
 def test_a_refused_value_is_answered_with_the_old_one(ground, name, value, kind):
-    before = ground.vehicle.param_by_name(name.decode()).value
+    before = ground.vehicle.params.by_name(name.decode()).value
     answers = write(ground.station(), name, value, kind)
     assert [a.param_value for a in answers] == [before]
-    assert ground.vehicle.param_by_name(name.decode()).value == before
+    assert ground.vehicle.params.by_name(name.decode()).value == before
 
 
 def test_an_integer_may_travel_as_a_float(ground):
@@ -86,7 +86,7 @@ def test_setting_what_does_not_exist(ground):
 
 def test_sim_parameters_are_parameters_like_others(ground):
     write(ground.station(), b"SIM_GPS_DISABLE", 1.0, 2)
-    assert ground.vehicle.param_by_name("SIM_GPS_DISABLE").value == 1.0
+    assert ground.vehicle.params.by_name("SIM_GPS_DISABLE").value == 1.0
 
 
 def test_the_list_is_complete_in_order_and_goes_to_the_asker_only():
@@ -95,7 +95,7 @@ def test_the_list_is_complete_in_order_and_goes_to_the_asker_only():
     station.send(mav.MAVLink_param_request_list_message(1, 1))
     ground.run(4.0)
     indexes = [m.param_index for m in station.take("PARAM_VALUE")]
-    assert indexes == list(range(ground.vehicle.param_count()))
+    assert indexes == list(range(ground.vehicle.params.count()))
     assert other.take("PARAM_VALUE") == []
 
 
@@ -124,7 +124,7 @@ def test_several_ground_stations_load_at_once():
         station.send(mav.MAVLink_param_request_list_message(1, 1))
     ground.run(3.0)
     for station in stations:
-        assert len(station.take("PARAM_VALUE")) == ground.vehicle.param_count()
+        assert len(station.take("PARAM_VALUE")) == ground.vehicle.params.count()
 
 
 def test_a_list_ends_with_its_asker():

@@ -28,8 +28,8 @@ def test_every_group_comes_once_a_second_by_default(ground):
 
 def test_the_parameters_set_the_default_rates():
     vehicle = FakeVehicle()
-    vehicle.set_param("SR0_EXTRA1", 10)
-    vehicle.set_param("SR0_EXTRA2", 0)
+    vehicle.params.set("SR0_EXTRA1", 10)
+    vehicle.params.set("SR0_EXTRA2", 0)
     ground = Ground(vehicle)
     station = ground.station()
     ground.run(10.0)

@@ -49,7 +49,7 @@ def test_a_recording_holds_what_a_ground_station_would_have_seen(tmp_path):
     assert names.count("HEARTBEAT") == pytest.approx(10, abs=1)
     assert names.count("SYS_STATUS") == pytest.approx(10, abs=1)
     assert names.count("GLOBAL_POSITION_INT") == pytest.approx(40, abs=1)
-    assert names.count("PARAM_VALUE") == ground.vehicle.param_count()
+    assert names.count("PARAM_VALUE") == ground.vehicle.params.count()
     stamps = [stamp_us for stamp_us, _ in found]
     assert stamps == sorted(stamps)
     assert EPOCH_US <= stamps[0] <= stamps[-1] <= EPOCH_US + 10_000_000

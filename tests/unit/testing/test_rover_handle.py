@@ -75,7 +75,7 @@ def test_invariants_are_checked_in_every_step(rover):
 
 def test_a_mission_is_taken_from_points(rover):
     rover.upload_mission([(2, 0), (2, 2)])
-    assert len(rover.pilot.items(0)) == 3
+    assert len(rover.pilot.missions.items(0)) == 3
     rover.arm()
     rover.start_mission()
     assert rover.mode == "AUTO"

@@ -227,7 +227,7 @@ class World:
     def drive_mission(self, items: list[MissionItem], timeout_s: float) -> bool:
         """Upload, arm, AUTO; true when the mission gets done."""
         self.ready()
-        assert self.autopilot.replace_items(MissionType.MISSION, items) == 0
+        assert self.autopilot.missions.replace(MissionType.MISSION, items) == 0
         assert self.autopilot.set_mode(10) == 0, self.texts
         return self.run_until(lambda: self.autopilot.status().done, timeout_s)
 

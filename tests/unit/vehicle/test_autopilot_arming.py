@@ -107,7 +107,7 @@ def test_outside_the_fence():
     world.run(3.0)
     lat_e7, lon_e7 = e7_of(50, 0)
     fence = [MissionItem(seq=0, command=5003, param1=10.0, lat_e7=lat_e7, lon_e7=lon_e7)]
-    world.autopilot.replace_items(MissionType.FENCE, fence)
+    world.autopilot.missions.replace(MissionType.FENCE, fence)
     world.run(0.2)
     assert refused(world) == ["Arm: vehicle is outside the fence"]
 

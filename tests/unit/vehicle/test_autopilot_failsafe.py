@@ -24,7 +24,7 @@ def radio(world, seconds, throttle_us=1500):
 def driving(**params):
     """A rover on its way north in AUTO, some metres from home."""
     world = World(params=params).ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((60, 0)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((60, 0)))
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     world.run(8.0)
     return world
@@ -174,7 +174,7 @@ def test_a_ground_station_lost_before_arming_counts():
     assert "Arm: GCS failsafe on" in world.texts
     world.texts.clear()
     assert world.autopilot.arm(force=True) is Result.ACCEPTED
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((60, 0)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((60, 0)))
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     world.run(0.5)
     assert mode_of(world) == "HOLD"
@@ -218,7 +218,7 @@ def test_manual_driving_needs_no_position():
 @pytest.mark.parametrize("part", ["gyro_dead", "accel_dead"])
 def test_a_dead_imu_ends_in_hold(part):
     world = World(noise=1.0).ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((6, 0), (6, 6), (0, 6)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((6, 0), (6, 6), (0, 6)))
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     world.run(3.0)
     setattr(world, part, True)
@@ -236,7 +236,7 @@ def test_nothing_is_wrong_with_an_imu_without_noise():
     world = World().ready()
     world.run(5.0)
     assert world.autopilot.prearm_checks() is Result.ACCEPTED
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((6, 0), (6, 6)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((6, 0), (6, 6)))
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     assert world.run_until(lambda: world.autopilot.status().done, 60.0)
     assert not [text for text in world.texts if "failsafe" in text]
@@ -286,7 +286,7 @@ def test_a_battery_critical_before_arming_counts():
     world.run(0.1)
     assert "Arm: battery critical" in world.texts
     assert world.autopilot.arm(force=True) is Result.ACCEPTED
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((60, 0)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((60, 0)))
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     world.run(0.5)
     assert mode_of(world) == "HOLD"
@@ -315,7 +315,7 @@ def test_without_a_monitor_nobody_knows():
 def circle_fence(world, radius, command=5003, place=(0, 0)):
     lat_e7, lon_e7 = e7_of(*place)
     item = MissionItem(seq=0, command=command, param1=radius, lat_e7=lat_e7, lon_e7=lon_e7)
-    assert world.autopilot.replace_items(MissionType.FENCE, [item]) == 0
+    assert world.autopilot.missions.replace(MissionType.FENCE, [item]) == 0
 
 
 @pytest.mark.parametrize(("action", "mode"), [(0, "AUTO"), (1, "RTL"), (2, "HOLD")])

@@ -1,5 +1,7 @@
 """Hostile ground commands: nothing is raised, disarmed stays neutral, snapshots stay possible."""
 
+from operator import attrgetter
+
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,12 +28,12 @@ ITEM = st.builds(
 
 CALLS = st.one_of(
     st.tuples(st.just("set_mode"), st.tuples(st.integers(-1, 300))),
-    st.tuples(st.just("set_param"), st.tuples(st.sampled_from(["WP_SPEED", "X"]), ANY_FLOAT)),
+    st.tuples(st.just("params.set"), st.tuples(st.sampled_from(["WP_SPEED", "X"]), ANY_FLOAT)),
     st.tuples(st.just("set_home"), st.tuples(ANY_INT32, ANY_INT32, ANY_FLOAT)),
-    st.tuples(st.just("guide_to_global"), st.tuples(ANY_INT32, ANY_INT32)),
-    st.tuples(st.just("guide_to_local"), st.tuples(ANY_FLOAT, ANY_FLOAT)),
-    st.tuples(st.just("guide_velocity"), st.tuples(st.tuples(ANY_FLOAT, ANY_FLOAT))),
-    st.tuples(st.just("guide_heading"), st.tuples(ANY_FLOAT, ANY_FLOAT, ANY_FLOAT)),
+    st.tuples(st.just("guided.to_global"), st.tuples(ANY_INT32, ANY_INT32)),
+    st.tuples(st.just("guided.to_local"), st.tuples(ANY_FLOAT, ANY_FLOAT)),
+    st.tuples(st.just("guided.velocity"), st.tuples(st.tuples(ANY_FLOAT, ANY_FLOAT))),
+    st.tuples(st.just("guided.heading"), st.tuples(ANY_FLOAT, ANY_FLOAT, ANY_FLOAT)),
     st.tuples(
         st.just("manual_control"), st.tuples(ANY_FLOAT, ANY_FLOAT, ANY_FLOAT, ANY_FLOAT, ANY_INT32)
     ),
@@ -40,7 +42,7 @@ CALLS = st.one_of(
         st.tuples(st.dictionaries(st.integers(-2, 20), st.integers(0, 65535), max_size=4)),
     ),
     st.tuples(st.just("change_speed"), st.tuples(ANY_FLOAT)),
-    st.tuples(st.just("set_current_item"), st.tuples(ANY_INT32)),
+    st.tuples(st.just("missions.set_current"), st.tuples(ANY_INT32)),
     st.tuples(st.just("start_mission"), st.tuples(ANY_INT32)),
     st.tuples(st.just("calibrate"), st.tuples(st.lists(ANY_FLOAT, max_size=7))),
 )
@@ -54,7 +56,7 @@ RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(He
 def test_commands_never_raise(calls):
     _world.autopilot.arm(force=True)
     for name, arguments in calls:
-        getattr(_world.autopilot, name)(*arguments)
+        attrgetter(name)(_world.autopilot)(*arguments)
         _world.run(0.06)
     _world.autopilot.telemetry()
     msgspec.msgpack.encode(_world.autopilot.save_state())
@@ -69,13 +71,13 @@ def test_item_lists_never_raise(kind, items, in_order):
     pilot = _world.autopilot
     if in_order:
         items = [msgspec.structs.replace(item, seq=seq) for seq, item in enumerate(items)]
-    before = pilot.items(kind)
-    result = pilot.replace_items(kind, items)
+    before = pilot.missions.items(kind)
+    result = pilot.missions.replace(kind, items)
     if result is not MissionResult.ACCEPTED:
-        assert pilot.items(kind) == before
+        assert pilot.missions.items(kind) == before
     pilot.arm(force=True)
     pilot.set_mode(Mode.AUTO)
     _world.run(0.2)
     msgspec.msgpack.encode(pilot.save_state())
-    pilot.clear_items(kind)
+    pilot.missions.clear(kind)
     pilot.disarm()

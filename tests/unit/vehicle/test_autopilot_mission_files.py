@@ -4,14 +4,10 @@ import json
 
 import pytest
 
-from pico_gz.core.ground_control import MissionItem
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot.mission_files import (
-    ItemLists,
     read_item_lists,
     read_mission_file,
-    write_plan_file,
-    write_waypoints_file,
 )
 
 WAYPOINTS = """QGC WPL 110
@@ -85,32 +81,33 @@ def test_plan_file(tmp_path):
     assert lists.rally[0].alt_m == 5.0
 
 
-def test_written_files_read_back(tmp_path):
-    path = tmp_path / "in.plan"
-    path.write_text(json.dumps(PLAN))
-    lists = read_item_lists(path)
-    write_plan_file(tmp_path / "out.plan", lists)
-    assert read_item_lists(tmp_path / "out.plan") == lists
-    write_waypoints_file(tmp_path / "out.waypoints", lists.mission)
-    assert read_mission_file(tmp_path / "out.waypoints") == lists.mission
-
-
-def test_empty_lists_can_be_written(tmp_path):
-    write_plan_file(tmp_path / "empty.plan", ItemLists(()))
-    assert len(read_mission_file(tmp_path / "empty.plan")) == 1
+def test_a_plan_without_items_has_home_only(tmp_path):
+    path = tmp_path / "empty.plan"
+    path.write_text(json.dumps({**PLAN, "mission": {"items": []}}))
+    assert len(read_mission_file(path)) == 1
 
 
 def test_places_keep_every_digit(tmp_path):
-    items = tuple(
-        MissionItem(
-            seq=n, command=16, frame=0 if n == 0 else 3, lat_e7=-353632621 + n, lon_e7=n - 3
-        )
-        for n in range(7)
-    )
-    write_waypoints_file(tmp_path / "a.waypoints", items)
-    assert read_mission_file(tmp_path / "a.waypoints") == items
-    write_plan_file(tmp_path / "a.plan", ItemLists(items))
-    assert read_mission_file(tmp_path / "a.plan") == items
+    places = [(-353632621 + n, n - 3) for n in range(7)]
+    lines = [
+        f"{n}\t0\t3\t16\t0\t0\t0\t0\t{lat * 1e-7:.7f}\t{lon * 1e-7:.7f}\t0\t1"
+        for n, (lat, lon) in enumerate(places)
+    ]
+    path = tmp_path / "a.waypoints"
+    path.write_text("\n".join(["QGC WPL 110", *lines]) + "\n")
+    assert [(i.lat_e7, i.lon_e7) for i in read_mission_file(path)] == places
+    items = [
+        {
+            "type": "SimpleItem",
+            "command": 16,
+            "frame": 3,
+            "params": [0, 0, 0, None, lat * 1e-7, lon * 1e-7, 0],
+        }
+        for lat, lon in places
+    ]
+    path = tmp_path / "a.plan"
+    path.write_text(json.dumps({**PLAN, "mission": {"items": items}}))
+    assert [(i.lat_e7, i.lon_e7) for i in read_mission_file(path)[1:]] == places
 
 
 def changed(path, value):

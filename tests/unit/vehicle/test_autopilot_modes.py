@@ -87,19 +87,19 @@ def test_hold_brakes_and_stands(preset):
 
 def test_guided_point():
     world = World().ready()
-    assert world.autopilot.guide_to_global(*e7_of(5, 5)) is Result.TEMPORARILY_REJECTED
-    assert world.autopilot.guide_to_global(*e7_of(5, 5), change_mode=True) is Result.ACCEPTED
+    assert world.autopilot.guided.to_global(*e7_of(5, 5)) is Result.TEMPORARILY_REJECTED
+    assert world.autopilot.guided.to_global(*e7_of(5, 5), change_mode=True) is Result.ACCEPTED
     assert mode_of(world) == "GUIDED"
     assert world.run_until(lambda: "Target reached" in world.texts, 30.0)
     assert (world.north, world.east) == pytest.approx((5, 5), abs=0.5)
-    assert world.autopilot.guide_to_local(0.0, 5.0) is Result.ACCEPTED
+    assert world.autopilot.guided.to_local(0.0, 5.0) is Result.ACCEPTED
     world.run(20.0)
     assert (world.north, world.east) == pytest.approx((0, 5), abs=0.5)
 
 
 def test_guided_speed():
     world = World().ready()
-    world.autopilot.guide_to_global(*e7_of(20, 0), speed_mps=0.3, change_mode=True)
+    world.autopilot.guided.to_global(*e7_of(20, 0), speed_mps=0.3, change_mode=True)
     world.run(5.0)
     assert world.speed == pytest.approx(0.3, abs=0.05)
 
@@ -108,7 +108,7 @@ def test_guided_velocity_stops_when_nobody_repeats_it():
     world = World().ready()
     world.autopilot.set_mode(Mode.GUIDED)
     for _ in range(8):
-        assert world.autopilot.guide_velocity((0.0, 0.5)) is Result.ACCEPTED
+        assert world.autopilot.guided.velocity((0.0, 0.5)) is Result.ACCEPTED
         world.run(1.0)
     assert math.degrees(world.yaw) == pytest.approx(90.0, abs=5.0)
     assert world.speed == pytest.approx(0.5, abs=0.05)
@@ -122,12 +122,12 @@ def test_guided_turn_rate_and_heading(preset):
     world = World(preset).ready()
     world.autopilot.set_mode(Mode.GUIDED)
     for _ in range(4):
-        world.autopilot.guide_velocity(None, speed_mps=0.5, yaw_rate_radps=-0.4)
+        world.autopilot.guided.velocity(None, speed_mps=0.5, yaw_rate_radps=-0.4)
         world.run(1.0)
     assert world.speed == pytest.approx(0.5, abs=0.06)
     assert world.rate == pytest.approx(-0.4, abs=0.05)
     for _ in range(10):
-        world.autopilot.guide_heading(math.radians(45.0), None, 0.5)
+        world.autopilot.guided.heading(math.radians(45.0), None, 0.5)
         world.run(1.0)
     assert math.degrees(math.atan2(math.sin(world.yaw), math.cos(world.yaw))) == pytest.approx(
         45.0, abs=5.0
@@ -140,11 +140,11 @@ def test_guided_refuses_what_is_not_a_number(bad):
     world = World().ready()
     world.autopilot.set_mode(Mode.GUIDED)
     pilot = world.autopilot
-    assert pilot.guide_to_local(bad, 0.0) is Result.DENIED
-    assert pilot.guide_velocity((bad, 0.0)) is Result.DENIED
-    assert pilot.guide_velocity(None, speed_mps=bad) is Result.DENIED
-    assert pilot.guide_heading(bad, None, 0.1) is Result.DENIED
-    assert pilot.guide_to_global(2_000_000_000, 0) is Result.DENIED
+    assert pilot.guided.to_local(bad, 0.0) is Result.DENIED
+    assert pilot.guided.velocity((bad, 0.0)) is Result.DENIED
+    assert pilot.guided.velocity(None, speed_mps=bad) is Result.DENIED
+    assert pilot.guided.heading(bad, None, 0.1) is Result.DENIED
+    assert pilot.guided.to_global(2_000_000_000, 0) is Result.DENIED
     world.run(0.5)
 
 
@@ -152,7 +152,7 @@ def test_guided_refuses_what_is_not_a_number(bad):
 def test_rtl(preset):
     world = World(preset).ready()
     world.autopilot.set_mode(Mode.GUIDED)
-    world.autopilot.guide_to_global(*e7_of(6, 4))
+    world.autopilot.guided.to_global(*e7_of(6, 4))
     world.run(20.0)
     assert world.autopilot.set_mode(Mode.RTL) is Result.ACCEPTED
     assert world.run_until(lambda: "Reached home" in world.texts, 40.0)
@@ -165,9 +165,9 @@ def test_rtl_prefers_a_near_rally_point():
     world = World().ready()
     lat_e7, lon_e7 = e7_of(20, 0)
     rally = [MissionItem(seq=0, command=5100, lat_e7=lat_e7, lon_e7=lon_e7)]
-    assert world.autopilot.replace_items(MissionType.RALLY, rally) == 0
+    assert world.autopilot.missions.replace(MissionType.RALLY, rally) == 0
     world.autopilot.set_mode(Mode.GUIDED)
-    world.autopilot.guide_to_global(*e7_of(15, 0))
+    world.autopilot.guided.to_global(*e7_of(15, 0))
     world.run(27.0)
     world.autopilot.set_mode(Mode.RTL)
     world.run(15.0)
@@ -178,7 +178,7 @@ def test_smart_rtl_goes_back_the_way_it_came():
     world = World().ready()
     world.autopilot.set_mode(Mode.GUIDED)
     for point in ((8, 0), (8, 8)):
-        world.autopilot.guide_to_global(*e7_of(*point))
+        world.autopilot.guided.to_global(*e7_of(*point))
         world.run(17.0)
     assert world.autopilot.set_mode(Mode.SMART_RTL) is Result.ACCEPTED
     away = []
@@ -316,7 +316,7 @@ def test_change_speed_on_the_way():
     items.insert(1, MissionItem(seq=1, command=178, param1=1.0, param2=0.3))
     items[2] = mission_item(2, 16, (6, 0))
     world.ready()
-    world.autopilot.replace_items(MissionType.MISSION, items)
+    world.autopilot.missions.replace(MissionType.MISSION, items)
     world.autopilot.set_mode(Mode.AUTO)
     world.run(6.0)
     assert world.speed == pytest.approx(0.3, abs=0.05)
@@ -343,7 +343,7 @@ def test_set_home_here_in_a_mission():
 
 def test_leaving_and_resuming():
     world = World().ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
     world.autopilot.set_mode(Mode.AUTO)
     assert world.run_until(lambda: world.autopilot.status().waypoint == 2, 30.0)
     world.autopilot.set_mode(Mode.HOLD)
@@ -352,15 +352,15 @@ def test_leaving_and_resuming():
     world.autopilot.set_mode(Mode.AUTO)
     assert world.autopilot.status().waypoint == 2
     world.autopilot.set_mode(Mode.HOLD)
-    world.autopilot.set_param("MIS_RESTART", 1)
+    world.autopilot.params.set("MIS_RESTART", 1)
     world.autopilot.set_mode(Mode.AUTO)
     assert world.autopilot.status().waypoint == 1
 
 
 def test_set_current_and_pause():
     world = World().ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
-    assert world.autopilot.set_current_item(9) is Result.DENIED
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
+    assert world.autopilot.missions.set_current(9) is Result.DENIED
     assert world.autopilot.start_mission(2) is Result.ACCEPTED
     assert world.autopilot.status().waypoint == 2
     world.run(3.0)
@@ -370,7 +370,7 @@ def test_set_current_and_pause():
     world.run(3.0)
     assert (world.north, world.east) == pytest.approx(where, abs=0.02)
     world.autopilot.set_paused(False)
-    assert world.autopilot.set_current_item(3) is Result.ACCEPTED
+    assert world.autopilot.missions.set_current(3) is Result.ACCEPTED
     assert world.run_until(lambda: world.autopilot.status().done, 40.0)
     assert (world.north, world.east) == pytest.approx((0, 4), abs=0.5)
 
@@ -393,7 +393,7 @@ def test_a_mission_without_a_place_is_done_at_once(behaviour, mode):
     world = World(params={"MIS_DONE_BEHAVE": float(behaviour)}).ready()
     home = waypoints()
     speed = MissionItem(seq=1, command=178, param2=0.4)
-    assert world.autopilot.replace_items(MissionType.MISSION, [*home, speed]) == 0
+    assert world.autopilot.missions.replace(MissionType.MISSION, [*home, speed]) == 0
     assert world.autopilot.set_mode(Mode.AUTO) is Result.ACCEPTED
     world.run(1.0)
     assert world.texts.count("Mission Complete") == 1
@@ -404,7 +404,7 @@ def test_a_mission_without_a_place_is_done_at_once(behaviour, mode):
 @pytest.mark.parametrize("restart", [0.0, 1.0])
 def test_an_item_to_start_at_is_where_it_starts(restart):
     world = World(params={"MIS_RESTART": restart}).ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((4, 0), (4, 4), (0, 4)))
     assert world.autopilot.start_mission(2) is Result.ACCEPTED
     assert world.autopilot.status().waypoint == 2
     world.run(1.0)
@@ -423,10 +423,10 @@ def test_a_finished_mission_can_be_started_again():
 
 def test_a_new_mission_while_driving_stops():
     world = World().ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((20, 0)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((20, 0)))
     world.autopilot.set_mode(Mode.AUTO)
     world.run(3.0)
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((0, 5)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((0, 5)))
     assert mode_of(world) == "HOLD"
 
 

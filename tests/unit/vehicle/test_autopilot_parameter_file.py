@@ -66,14 +66,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_the_autopilot_keeps_changes_across_restarts(tmp_path):
     path = tmp_path / "rover_1.parm"
     first = RoverAutopilot({"WP_SPEED": 0.7}, param_file=path)
-    first.set_param("WP_SPEED", 1.25)
-    first.flush_params()
+    first.params.set("WP_SPEED", 1.25)
+    first.params.flush()
     again = RoverAutopilot({"WP_SPEED": 0.7}, param_file=path)
-    assert again.param_by_name("WP_SPEED").value == 1.25
-    assert again.drain_param_changes() == []
-    again.reset_params()
-    again.flush_params()
-    assert RoverAutopilot({"WP_SPEED": 0.7}, param_file=path).param_by_name("WP_SPEED").value == 0.7
+    assert again.params.by_name("WP_SPEED").value == 1.25
+    assert again.params.drain_changes() == []
+    again.params.reset()
+    again.params.flush()
+    assert (
+        RoverAutopilot({"WP_SPEED": 0.7}, param_file=path).params.by_name("WP_SPEED").value == 0.7
+    )
 
 
 def test_an_unwritable_file_does_not_stop_the_rover(tmp_path):
@@ -81,22 +83,22 @@ def test_an_unwritable_file_does_not_stop_the_rover(tmp_path):
     blocked.write_text("")
     pilot = RoverAutopilot(param_file=blocked / "rover.parm")
     pilot.start(SitlPlatform(1))
-    pilot.set_param("WP_SPEED", 1.25)
-    pilot.flush_params()
+    pilot.params.set("WP_SPEED", 1.25)
+    pilot.params.flush()
     assert "Parameters could not be saved" in [text.text for text in pilot.drain_texts()]
     # It goes on trying, and says so once.
-    assert pilot.flush_params() is Result.FAILED
+    assert pilot.params.flush() is Result.FAILED
     assert not pilot.drain_texts()
     blocked.unlink()
-    assert pilot.flush_params() is Result.ACCEPTED
+    assert pilot.params.flush() is Result.ACCEPTED
     assert "WP_SPEED" in (blocked / "rover.parm").read_text()
 
 
 def test_what_is_told_is_in_the_file(tmp_path):
     path = tmp_path / "rover_1.parm"
     pilot = RoverAutopilot(param_file=path)
-    pilot.set_param("WP_SPEED", 1.25)
-    assert [info.name for info in pilot.drain_param_changes()] == ["WP_SPEED"]
+    pilot.params.set("WP_SPEED", 1.25)
+    assert [info.name for info in pilot.params.drain_changes()] == ["WP_SPEED"]
     assert read_parameter_file(path) == {"WP_SPEED": 1.25}
 
 
@@ -106,5 +108,5 @@ def test_limits_hold_in_single_precision():
         if spec.type is ParamType.REAL32 and name not in READ_ONLY:
             for limit in (spec.low, spec.high):
                 single = struct.unpack("f", struct.pack("f", limit))[0]
-                assert pilot.set_param(name, single).value == single, name
-    assert pilot.set_param("ATC_SPEED_D", 0.4001).value < 0.4001
+                assert pilot.params.set(name, single).value == single, name
+    assert pilot.params.set("ATC_SPEED_D", 0.4001).value < 0.4001

@@ -12,6 +12,11 @@ from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS
 from pico_gz.vehicle.autopilot.parameters import ParamStore, allowed, preset_params
 
 
+def changed(store):
+    """What a parameter file would have to keep."""
+    return {name: value for name, value in store.values.items() if value != store.base[name]}
+
+
 @pytest.mark.parametrize(
     ("name", "default"),
     [
@@ -43,12 +48,12 @@ def test_the_sensor_switches_of_the_simulator_are_parameters_and_no_others():
 
 def test_indexes_have_no_holes():
     store = ParamStore()
-    infos = [store.info_at(index) for index in range(len(store))]
-    assert [info.index for info in infos] == list(range(len(store)))
-    assert len({info.name for info in infos}) == len(store)
-    assert store.info_at(len(store)) is None
-    assert store.info_at(-1) is None
-    assert store.info(infos[7].name) == infos[7]
+    infos = [store.by_index(index) for index in range(store.count())]
+    assert [info.index for info in infos] == list(range(store.count()))
+    assert len({info.name for info in infos}) == store.count()
+    assert store.by_index(store.count()) is None
+    assert store.by_index(-1) is None
+    assert store.by_name(infos[7].name) == infos[7]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,8 @@ def test_indexes_have_no_holes():
 def test_impossible_values_change_nothing(name, value):
     store = ParamStore()
     before = dict(store.values)
-    assert not store.set(name, value)
+    held = store.set(name, value)
+    assert (held and held.value) == before.get(name)
     assert store.values == before
     assert store.drain_changes() == []
 
@@ -80,10 +86,10 @@ def test_changes_are_told_once_in_order():
 def test_reset_goes_back_to_preset_and_fleet_file():
     store = ParamStore({"WP_SPEED": 0.7})
     store.set("WP_SPEED", 3.0)
-    assert store.changed_from_base() == {"WP_SPEED": 3.0}
+    assert changed(store) == {"WP_SPEED": 3.0}
     store.reset()
     assert store.values["WP_SPEED"] == 0.7
-    assert store.changed_from_base() == {}
+    assert changed(store) == {}
 
 
 def test_reset_reaches_the_simulator_too():
@@ -97,12 +103,12 @@ def test_reset_reaches_the_simulator_too():
 def test_what_only_reports_cannot_be_set():
     store = ParamStore({"SYSID_THISMAV": 3})
     store.note("MIS_TOTAL", 4)
-    assert not store.set("SYSID_THISMAV", 77.0)
-    assert not store.set("MIS_TOTAL", 0.0)
+    assert store.set("SYSID_THISMAV", 77.0).value == 3
+    assert store.set("MIS_TOTAL", 0.0).value == 4
     # A parameter file that is loaded as a whole carries them unchanged.
-    assert store.set("SYSID_THISMAV", 3.0)
+    assert store.set("SYSID_THISMAV", 3.0).value == 3
     assert (store.values["SYSID_THISMAV"], store.values["MIS_TOTAL"]) == (3, 4)
-    assert store.changed_from_base() == {}
+    assert changed(store) == {}
 
 
 def test_unknown_override_offers_the_nearest_name():
@@ -135,4 +141,4 @@ def test_state_round_trip():
     other = ParamStore()
     other.load_state(store.save_state())
     assert other.values == store.values
-    assert other.changed_from_base() == {"WP_SPEED": 3.0}
+    assert changed(other) == {"WP_SPEED": 3.0}

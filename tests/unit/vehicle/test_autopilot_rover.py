@@ -16,7 +16,16 @@ import pico_gz
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.autopilot import Autopilot
-from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Mode, Result
+from pico_gz.core.ground_control import (
+    GcsGuided,
+    GcsMissions,
+    GcsParams,
+    GcsVehicle,
+    MissionItem,
+    MissionType,
+    Mode,
+    Result,
+)
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, ChannelMap, DriveKind
 from pico_gz.errors import ConfigError
@@ -39,7 +48,7 @@ def reachable(root):
 
 def driving(**kwargs):
     world = World(**kwargs).ready()
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((8, 0), (8, 8), (0, 8)))
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((8, 0), (8, 8), (0, 8)))
     world.autopilot.set_mode(Mode.AUTO)
     return world
 
@@ -75,8 +84,17 @@ def test_importing_it_loads_nothing_of_the_world():
 def test_it_is_what_others_expect():
     pilot = RoverAutopilot()
     assert isinstance(pilot, Autopilot)
-    wanted = [name for name in vars(GcsVehicle) if not name.startswith("_")]
-    assert [name for name in wanted if not callable(getattr(pilot, name, None))] == []
+    parts = (
+        (GcsVehicle, pilot),
+        (GcsParams, pilot.params),
+        (GcsMissions, pilot.missions),
+        (GcsGuided, pilot.guided),
+    )
+    for contract, part in parts:
+        names = [name for name in vars(contract) if not name.startswith("_")]
+        assert len(names) <= 24
+        # Each is its own, not the empty one of the contract.
+        assert [n for n in names if getattr(type(part), n) is getattr(contract, n)] == []
 
 
 def test_a_tick_before_the_start_is_an_error():
@@ -103,7 +121,7 @@ def test_equal_inputs_give_equal_outputs():
 @pytest.mark.parametrize("at_s", [0.5, 7.3, 21.0])
 def test_a_snapshot_continues_bit_for_bit(preset, at_s):
     first = driving(preset=preset, noise=1.0, seed=6)
-    first.autopilot.set_param("WP_SPEED", 0.6)
+    first.autopilot.params.set("WP_SPEED", 0.6)
     first.run(at_s)
     saved = msgspec.msgpack.encode([first.autopilot.save_state(), first.platform.save_state()])
     pilot_state, platform_state = msgspec.msgpack.decode(saved)
@@ -118,7 +136,7 @@ def test_a_snapshot_continues_bit_for_bit(preset, at_s):
         # The second one gets the same records as the first one did.
     # Run the same world again with the restored autopilot in its place.
     again = driving(preset=preset, noise=1.0, seed=6)
-    again.autopilot.set_param("WP_SPEED", 0.6)
+    again.autopilot.params.set("WP_SPEED", 0.6)
     again.run(at_s)
     again.autopilot, again.platform = pilot, platform
     for _ in range(1500):
@@ -146,11 +164,13 @@ def test_fence_and_lists_survive_a_snapshot():
     world = World().ready()
     lat_e7, lon_e7 = e7_of(0, 0)
     fence = [MissionItem(seq=0, command=5003, param1=5.0, lat_e7=lat_e7, lon_e7=lon_e7)]
-    world.autopilot.replace_items(MissionType.FENCE, fence)
+    world.autopilot.missions.replace(MissionType.FENCE, fence)
     other = RoverAutopilot()
     other.start(SitlPlatform(1))
     other.load_state(json.loads(json.dumps(world.autopilot.save_state())))
-    assert other.items(MissionType.FENCE) == world.autopilot.items(MissionType.FENCE)
+    assert other.missions.items(MissionType.FENCE) == world.autopilot.missions.items(
+        MissionType.FENCE
+    )
     assert other._rover.fence.excess_m((7.0, 0.0), (0.0, 0.0), 4, 300.0) == pytest.approx(2.0, 0.01)
 
 
@@ -178,7 +198,7 @@ def test_local_positions_count_from_the_origin_also_when_home_moves():
     assert (told.origin_lat_e7, told.origin_lon_e7) == (before.home_lat_e7, before.home_lon_e7)
     # So "5 m north of where I am" is 5 m away, whatever home is.
     assert world.autopilot.set_mode(Mode.GUIDED) is Result.ACCEPTED
-    assert world.autopilot.guide_to_local(told.north_m + 5.0, told.east_m) is Result.ACCEPTED
+    assert world.autopilot.guided.to_local(told.north_m + 5.0, told.east_m) is Result.ACCEPTED
     world.run(0.1)
     assert world.autopilot.telemetry().waypoint_distance_m == pytest.approx(5.0, abs=0.2)
 
@@ -200,8 +220,8 @@ def test_outputs_follow_the_wiring(channels, expected):
     pilot.start(platform)
     used = [n for n, pulse in enumerate(platform.servo_outputs_us(), start=1) if pulse]
     assert tuple(used) == expected
-    assert pilot.param_by_name("SYSID_THISMAV").value == 7
-    assert pilot.param_by_name(f"SERVO{expected[0]}_FUNCTION").value == 73
+    assert pilot.params.by_name("SYSID_THISMAV").value == 7
+    assert pilot.params.by_name(f"SERVO{expected[0]}_FUNCTION").value == 73
 
 
 def test_servo_functions_overrule_the_wiring():
@@ -228,8 +248,8 @@ def test_ackermann_uses_throttle_and_steering():
     platform = SitlPlatform(1, drive=DriveKind.ACKERMANN)
     pilot = RoverAutopilot(drive=DriveKind.ACKERMANN)
     pilot.start(platform)
-    assert pilot.param_by_name("SERVO1_FUNCTION").value == 26
-    assert pilot.param_by_name("SERVO3_FUNCTION").value == 70
+    assert pilot.params.by_name("SERVO1_FUNCTION").value == 26
+    assert pilot.params.by_name("SERVO3_FUNCTION").value == 70
 
 
 # --- telemetry --------------------------------------------------------------------------------
@@ -299,12 +319,12 @@ def test_a_lost_gps_shows_in_the_health_bits():
 
 def test_set_param_answers_what_holds():
     pilot = RoverAutopilot()
-    assert pilot.set_param("WP_SPEED", 1.5).value == 1.5
-    assert pilot.set_param("WP_SPEED", math.nan).value == 1.5
-    assert pilot.set_param("WP_SPEED", 1e9).value == 1.5
-    assert pilot.set_param("NO_SUCH", 1.0) is None
-    assert pilot.set_param("SIM_GPS_DISABLE", 1.0).value == 1.0
-    assert [info.name for info in pilot.drain_param_changes()] == ["WP_SPEED", "SIM_GPS_DISABLE"]
+    assert pilot.params.set("WP_SPEED", 1.5).value == 1.5
+    assert pilot.params.set("WP_SPEED", math.nan).value == 1.5
+    assert pilot.params.set("WP_SPEED", 1e9).value == 1.5
+    assert pilot.params.set("NO_SUCH", 1.0) is None
+    assert pilot.params.set("SIM_GPS_DISABLE", 1.0).value == 1.0
+    assert [info.name for info in pilot.params.drain_changes()] == ["WP_SPEED", "SIM_GPS_DISABLE"]
 
 
 def test_home():
@@ -325,14 +345,14 @@ def test_home():
 def test_mission_shows_home_and_counts():
     world = World()
     world.run(3.0)
-    assert world.autopilot.replace_items(MissionType.MISSION, waypoints((1, 1))) == 0
-    assert world.autopilot.items(MissionType.MISSION)[0].lat_e7 == pytest.approx(
+    assert world.autopilot.missions.replace(MissionType.MISSION, waypoints((1, 1))) == 0
+    assert world.autopilot.missions.items(MissionType.MISSION)[0].lat_e7 == pytest.approx(
         e7_of(0, 0)[0], abs=1
     )
-    assert world.autopilot.param_by_name("MIS_TOTAL").value == 2
-    assert world.autopilot.clear_items(MissionType.MISSION) == 0
-    assert world.autopilot.items(MissionType.MISSION) == ()
-    assert world.autopilot.param_by_name("MIS_TOTAL").value == 0
+    assert world.autopilot.params.by_name("MIS_TOTAL").value == 2
+    assert world.autopilot.missions.clear(MissionType.MISSION) == 0
+    assert world.autopilot.missions.items(MissionType.MISSION) == ()
+    assert world.autopilot.params.by_name("MIS_TOTAL").value == 0
 
 
 def test_manual_control_drives_in_manual():
@@ -366,12 +386,12 @@ def test_calibration_and_reboot():
     world.autopilot.disarm()
     assert world.autopilot.calibrate([1, 0, 1]) is Result.ACCEPTED
     assert world.autopilot.calibrate([0, 1, 0]) is Result.UNSUPPORTED
-    world.autopilot.set_param("WP_SPEED", 0.55)
-    world.autopilot.replace_items(MissionType.MISSION, waypoints((3, 0)))
+    world.autopilot.params.set("WP_SPEED", 0.55)
+    world.autopilot.missions.replace(MissionType.MISSION, waypoints((3, 0)))
     assert world.autopilot.reboot() is Result.ACCEPTED
     assert world.autopilot.status().mode == "INITIALISING"
     world.ready()
-    assert world.autopilot.param_by_name("WP_SPEED").value == 0.55
+    assert world.autopilot.params.by_name("WP_SPEED").value == 0.55
     assert world.autopilot.start_mission() is Result.ACCEPTED
     assert world.run_until(lambda: world.autopilot.status().done, 30.0)
 

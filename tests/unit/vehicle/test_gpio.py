@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform.pins import GpioDirection
+from pico_gz.vehicle.platform.peripherals import GpioDirection
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 

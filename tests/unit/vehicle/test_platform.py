@@ -18,7 +18,7 @@ from pico_gz.core.messages import (
 )
 from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, DriveKind
 from pico_gz.errors import ConfigError, MessageError
-from pico_gz.vehicle.platform.pins import GpioDirection
+from pico_gz.vehicle.platform.peripherals import GpioDirection
 from pico_gz.vehicle.platform.platform import SitlPlatform
 from pico_gz.vehicle.platform.sensor_inputs import IMU_FIFO_SAMPLES
 

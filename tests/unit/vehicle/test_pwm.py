@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pico_gz.core.units import normalized_from_pwm
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform.pins import MAX_FREQUENCY_HZ
+from pico_gz.vehicle.platform.peripherals import MAX_FREQUENCY_HZ
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 frequencies = st.integers(min_value=1, max_value=MAX_FREQUENCY_HZ)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform.buses import UART_BUFFER_BYTES, RingBuffer
+from pico_gz.vehicle.platform.peripherals import UART_BUFFER_BYTES, ByteFifo
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 pushes_and_pops = st.lists(
@@ -14,10 +14,10 @@ pushes_and_pops = st.lists(
 
 
 @given(capacity=st.integers(min_value=1, max_value=32), actions=pushes_and_pops)
-def test_ring_buffer_is_a_bounded_queue_that_counts_its_losses(
+def test_a_fifo_is_a_bounded_queue_that_counts_its_losses(
     capacity: int, actions: list[bytes | int]
 ) -> None:
-    ring = RingBuffer(capacity)
+    ring = ByteFifo(capacity)
     model: list[int] = []
     lost = 0
     for action in actions:
@@ -29,13 +29,13 @@ def test_ring_buffer_is_a_bounded_queue_that_counts_its_losses(
         else:
             expected, model = model[: max(0, action)], model[max(0, action) :]
             assert ring.pop(action) == bytes(expected)
-        assert len(ring) == len(model) <= capacity
+        assert len(ring.data) == len(model) <= capacity
         assert ring.overrun_bytes == lost
 
 
 @given(capacity=st.integers(min_value=1, max_value=32), data=st.binary(max_size=64))
 def test_restored_ring_buffer_holds_the_same(capacity: int, data: bytes) -> None:
-    ring, other = RingBuffer(capacity), RingBuffer(capacity)
+    ring, other = ByteFifo(capacity), ByteFifo(capacity)
     ring.push(data)
     other.load_state(ring.save_state())
     assert other.overrun_bytes == ring.overrun_bytes
@@ -44,7 +44,7 @@ def test_restored_ring_buffer_holds_the_same(capacity: int, data: bytes) -> None
 
 def test_a_buffer_without_room_is_refused() -> None:
     with pytest.raises(ConfigError):
-        RingBuffer(0)
+        ByteFifo(0)
 
 
 def test_both_directions_cross_over() -> None:

@@ -1,4 +1,4 @@
-"""Simulated servo outputs and digital pins."""
+"""Simulated UARTs, SPI buses, servo outputs and digital pins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,171 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import PWM_NEUTRAL_US, PWM_VALID_MAX_US, US_PER_S
 from pico_gz.errors import ConfigError
 
+
+class Claimed:
+    """A peripheral held by one driver until ``close``.
+
+    Args:
+        name: what it is called in messages, such as ``UART 3``.
+        release: gives it back to the board.
+    """
+
+    def __init__(self, name: str, release: Callable[[], None]) -> None:
+        self._name = name
+        self._release: Callable[[], None] | None = release
+
+    def close(self) -> None:
+        """Stop using it and release it; harmless when called twice."""
+        if self._release is not None:
+            self._switch_off()
+            self._release()
+            self._release = None
+
+    def _switch_off(self) -> None:
+        """What happens to the wire when it is closed."""
+
+    def _require_open(self) -> None:
+        if self._release is None:
+            raise ConfigError(f"{self._name} is closed.", hint="Claim it again.")
+
+
+# --- serial ports -----------------------------------------------------------------------------
+
+UART_BUFFER_BYTES = 4096
+READ_ALL = 1 << 30
+
+
+class ByteFifo(Snapshot):
+    """One wire of a serial port; what does not fit is lost and counted, as in a UART's FIFO."""
+
+    __slots__ = ("capacity", "data", "overrun_bytes")
+
+    def __init__(self, capacity: int = UART_BUFFER_BYTES) -> None:
+        if capacity < 1:
+            raise ConfigError(f"A buffer of {capacity} bytes holds nothing.")
+        self.capacity = capacity
+        self.overrun_bytes = 0
+        self.data = bytearray()
+
+    def push(self, data: bytes) -> int:
+        """Append what fits and return how many bytes that was."""
+        accepted = min(len(data), self.capacity - len(self.data))
+        self.data += data[:accepted]
+        self.overrun_bytes += len(data) - accepted
+        return accepted
+
+    def pop(self, count: int) -> bytes:
+        """Take up to ``count`` bytes, oldest first."""
+        count = max(0, count)
+        taken = bytes(self.data[:count])
+        del self.data[:count]
+        return taken
+
+    def save_state(self) -> dict[str, Any]:
+        return {"data": bytes(self.data), "overrun_bytes": self.overrun_bytes}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.data = bytearray(state["data"])
+        self.overrun_bytes = state["overrun_bytes"]
+
+
+class UartPeer:
+    """One end of a line. Bytes arrive at once; the baud rate does not pace them."""
+
+    def __init__(self, rx: ByteFifo, tx: ByteFifo) -> None:
+        self._rx = rx
+        self._tx = tx
+
+    def write(self, data: bytes) -> int:
+        """Send, and return how many bytes found room; the rest is lost and counted."""
+        return self._tx.push(data)
+
+    def read(self, count: int = READ_ALL) -> bytes:
+        """Take up to ``count`` received bytes; empty when there are none. Never blocks."""
+        return self._rx.pop(count)
+
+    def available(self) -> int:
+        """Received bytes that wait to be read."""
+        return len(self._rx.data)
+
+    @property
+    def rx_overrun_bytes(self) -> int:
+        """Bytes lost because this end did not read in time."""
+        return self._rx.overrun_bytes
+
+    @property
+    def tx_overrun_bytes(self) -> int:
+        """Bytes lost because the other end did not read in time."""
+        return self._tx.overrun_bytes
+
+
+class SitlUart(Claimed, UartPeer):
+    """The vehicle's end of a serial port, held by one driver until ``close``."""
+
+    def __init__(
+        self, port: int, baud: int, rx: ByteFifo, tx: ByteFifo, release: Callable[[], None]
+    ) -> None:
+        Claimed.__init__(self, f"UART {port}", release)
+        UartPeer.__init__(self, rx, tx)
+        self.port = port
+        self.baud = baud
+
+    def write(self, data: bytes) -> int:
+        self._require_open()
+        return self._tx.push(data)
+
+    def read(self, count: int = READ_ALL) -> bytes:
+        self._require_open()
+        return self._rx.pop(count)
+
+
+# --- SPI --------------------------------------------------------------------------------------
+
+# Full duplex: gets what the controller clocks out, gives as many bytes back.
+SpiDevice = Callable[[bytes], bytes]
+
+# Without a device the line floats high.
+FLOATING = b"\xff"
+
+
+class SitlSpi(Claimed):
+    """The controller's end of a bus, held by one driver until ``close``.
+
+    ``devices`` are those wired to the bus, by chip select. A device keeps its own state; it is
+    not part of a platform's snapshot.
+    """
+
+    def __init__(
+        self,
+        bus: int,
+        frequency_hz: int,
+        mode: int,
+        devices: Mapping[int, SpiDevice],
+        release: Callable[[], None],
+    ) -> None:
+        super().__init__(f"SPI {bus}", release)
+        self.frequency_hz = frequency_hz
+        self.mode = mode
+        self._devices = devices
+
+    def transfer(self, data: bytes, chip_select: int = 0) -> bytes:
+        """Send and receive the same number of bytes; 0xFF when no device is there."""
+        self._require_open()
+        device = self._devices.get(chip_select)
+        if device is None:
+            return FLOATING * len(data)
+        answer = device(data)
+        if len(answer) != len(data):
+            raise ConfigError(
+                f"{self._name}: the device at chip select {chip_select} answered "
+                f"{len(answer)} bytes to {len(data)}.",
+                hint="SPI is full duplex: as many bytes come back as go out.",
+            )
+        return answer
+
+
+# --- servo outputs ----------------------------------------------------------------------------
+
 PWM_CHANNELS = range(1, 33)
 DEFAULT_FREQUENCY_HZ = 50
 # Faster, and the longest servo pulse would not fit into a period.
@@ -18,31 +183,17 @@ MAX_FREQUENCY_HZ = US_PER_S // PWM_VALID_MAX_US
 
 
 class PwmBank(Snapshot):
-    """Pulse widths of every channel by number; 0 = nobody has claimed it, no pulse."""
+    """Pulse widths of every channel by number; 0 = not claimed, no pulse."""
 
-    __slots__ = ("frequencies_hz", "pulses_us")
+    __slots__ = _state_fields = ("frequencies_hz", "pulses_us")
 
     def __init__(self) -> None:
         # Index 0 is unused, so that SERVO1 is at 1.
         self.pulses_us = [0] * PWM_CHANNELS.stop
         self.frequencies_hz = [0] * PWM_CHANNELS.stop
 
-    def open(self, channel: int, frequency_hz: int) -> None:
-        """Begin to output neutral: a fresh channel never means full reverse."""
-        self.pulses_us[channel] = PWM_NEUTRAL_US
-        self.frequencies_hz[channel] = frequency_hz
-
-    def close(self, channel: int) -> None:
-        """Stop the pulses."""
-        self.pulses_us[channel] = 0
-        self.frequencies_hz[channel] = 0
-
-    def save_state(self) -> dict[str, Any]:
-        """Pulses and frequencies, as plain values."""
-        return {"pulses_us": list(self.pulses_us), "frequencies_hz": list(self.frequencies_hz)}
-
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; channels must be claimed as they were then.
+        """Continue from what ``save_state`` gave; channels must be claimed as they were then.
 
         Raises:
             ConfigError: a channel of the snapshot is not claimed now.
@@ -62,22 +213,22 @@ class PwmBank(Snapshot):
                 self.pulses_us[channel] = PWM_NEUTRAL_US
 
 
-class SitlPwm:
+class SitlPwm(Claimed):
     """One servo output, held by one driver until ``close``; a fresh one gives 1500 us.
 
     Pulse widths are whole microseconds. Duty is the part of a period that the pulse is high:
     at 50 Hz neutral is 0.075, and 0 is no pulse at all, which a motor takes as neutral.
     """
 
-    __slots__ = ("_bank", "_release", "channel")
-
     def __init__(
         self, channel: int, frequency_hz: int, bank: PwmBank, release: Callable[[], None]
     ) -> None:
+        super().__init__(f"PWM {channel}", release)
         self.channel = channel
         self._bank = bank
-        self._release: Callable[[], None] | None = release
-        bank.open(channel, frequency_hz)
+        # A fresh channel gives neutral, never full reverse.
+        bank.pulses_us[channel] = PWM_NEUTRAL_US
+        bank.frequencies_hz[channel] = frequency_hz
 
     def set_pulse_us(self, pulse_us: int) -> None:
         """Set the pulse width [us]; 0 stops the pulses.
@@ -133,16 +284,8 @@ class SitlPwm:
             )
         self._bank.frequencies_hz[self.channel] = frequency_hz
 
-    def close(self) -> None:
-        """Stop the pulses and release the channel; harmless when called twice."""
-        if self._release is not None:
-            self._bank.close(self.channel)
-            self._release()
-            self._release = None
-
-    def _require_open(self) -> None:
-        if self._release is None:
-            raise ConfigError(f"PWM {self.channel} is closed.", hint="Claim it with create_pwm.")
+    def _switch_off(self) -> None:
+        self._bank.pulses_us[self.channel] = self._bank.frequencies_hz[self.channel] = 0
 
 
 def check_frequency(channel: int, frequency_hz: int) -> None:
@@ -153,6 +296,8 @@ def check_frequency(channel: int, frequency_hz: int) -> None:
             hint="Servo pulses of up to 2200 us must fit into a period.",
         )
 
+
+# --- digital pins -----------------------------------------------------------------------------
 
 EdgeCallback = Callable[[bool], None]
 
@@ -168,13 +313,9 @@ class GpioLine(Snapshot):
     """One pin's wire: what the vehicle drives, what the world drives, and the edges seen."""
 
     __slots__ = (
-        "_on_edge",
-        "direction",
-        "falling_edges",
-        "input_level",
-        "output_level",
-        "rising_edges",
-    )
+        "direction", "falling_edges", "input_level", "on_edge", "output_level", "rising_edges",
+    )  # fmt: skip
+    _state_fields = ("direction", "falling_edges", "input_level", "output_level", "rising_edges")
 
     def __init__(self) -> None:
         self.direction = GpioDirection.IN
@@ -182,7 +323,7 @@ class GpioLine(Snapshot):
         self.input_level = False
         self.rising_edges = 0
         self.falling_edges = 0
-        self._on_edge: EdgeCallback | None = None
+        self.on_edge: EdgeCallback | None = None
 
     def level(self) -> bool:
         """The level on the wire."""
@@ -195,7 +336,7 @@ class GpioLine(Snapshot):
         output_level: bool | None = None,
         input_level: bool | None = None,
     ) -> None:
-        """Change what is given, and count and tell the edge that comes of it."""
+        """Change what is given, and count and report the edge that comes of it."""
         before = self.level()
         if direction is not None:
             self.direction = direction
@@ -210,43 +351,19 @@ class GpioLine(Snapshot):
             self.rising_edges += 1
         else:
             self.falling_edges += 1
-        if self._on_edge is not None:
-            self._on_edge(after)
-
-    def watch(self, callback: EdgeCallback | None) -> None:
-        """Call back at each edge with the new level; ``None`` ends it."""
-        self._on_edge = callback
-
-    def save_state(self) -> dict[str, Any]:
-        """Levels, direction and counts, as plain values; callbacks are not part of it."""
-        return {
-            "direction": self.direction.value,
-            "output_level": self.output_level,
-            "input_level": self.input_level,
-            "rising_edges": self.rising_edges,
-            "falling_edges": self.falling_edges,
-        }
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; calls nobody back."""
-        self.direction = GpioDirection(state["direction"])
-        self.output_level = state["output_level"]
-        self.input_level = state["input_level"]
-        self.rising_edges = state["rising_edges"]
-        self.falling_edges = state["falling_edges"]
+        if self.on_edge is not None:
+            self.on_edge(after)
 
 
-class SitlGpio:
+class SitlGpio(Claimed):
     """The vehicle's side of a pin, held by one driver until ``close``."""
-
-    __slots__ = ("_line", "_release", "pin")
 
     def __init__(
         self, pin: int, direction: GpioDirection, line: GpioLine, release: Callable[[], None]
     ) -> None:
+        super().__init__(f"GPIO {pin}", release)
         self.pin = pin
         self._line = line
-        self._release: Callable[[], None] | None = release
         line.change(direction=direction)
 
     @property
@@ -278,7 +395,7 @@ class SitlGpio:
     def on_edge(self, callback: EdgeCallback | None) -> None:
         """Be called back at each edge with the new level; ``None`` ends it."""
         self._require_open()
-        self._line.watch(callback)
+        self._line.on_edge = callback
 
     @property
     def rising_edges(self) -> int:
@@ -290,14 +407,6 @@ class SitlGpio:
         """Edges high to low since the start."""
         return self._line.falling_edges
 
-    def close(self) -> None:
-        """Stop driving and watching, and release the pin; harmless when called twice."""
-        if self._release is not None:
-            self._line.watch(None)
-            self._line.change(direction=GpioDirection.IN, output_level=False)
-            self._release()
-            self._release = None
-
-    def _require_open(self) -> None:
-        if self._release is None:
-            raise ConfigError(f"GPIO {self.pin} is closed.", hint="Claim it with create_gpio.")
+    def _switch_off(self) -> None:
+        self._line.on_edge = None
+        self._line.change(direction=GpioDirection.IN, output_level=False)
