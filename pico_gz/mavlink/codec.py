@@ -160,7 +160,7 @@ def frame(
         out: the message; for ``v1`` its number must be at most 255.
         sequence: 0..255, one counter per (vehicle, receiver).
         system_id: of the sending vehicle.
-        v1: speak MAVLink 1.
+        v1: use MAVLink 1.
         flags: incompatibility flags; ``FLAG_SIGNED`` when a signature will follow.
     """
     msg_id = out.msg_id

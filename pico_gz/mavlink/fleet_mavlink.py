@@ -20,8 +20,8 @@ from pico_gz.errors import (
 )
 from pico_gz.mavlink.commands import CommandService
 from pico_gz.mavlink.endpoint import REPEAT_US, FleetShared, Inject, VehicleEndpoint
-from pico_gz.mavlink.link_router import LinkRouter, OpenLink
-from pico_gz.mavlink.links import MavlinkCounters
+from pico_gz.mavlink.link_router import LinkRouter
+from pico_gz.mavlink.links import MavlinkCounters, OpenLink
 from pico_gz.mavlink.missions import MissionService
 from pico_gz.mavlink.params import ParamService
 from pico_gz.mavlink.setpoints import SetpointService

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from pico_gz.core.ports import Link, LinkKind, is_loopback
 from pico_gz.mavlink import codec
 from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.links import FRAMES_PER_S, LinkCallbacks, MavlinkCounters, Peer
+from pico_gz.mavlink.links import (
+    FRAMES_PER_S,
+    LinkCallbacks,
+    MavlinkCounters,
+    OpenLink,
+    Peer,
+)
 from pico_gz.mavlink.signing import Signer
 from pico_gz.mavlink.tcp_link import TcpServer
 from pico_gz.mavlink.udp_link import UdpLink
@@ -16,7 +22,6 @@ from pico_gz.wire.datagrams import UdpPoller
 
 _log = logging.getLogger(__name__)
 
-OpenLink = UdpLink | TcpServer
 Members = Mapping[int, VehicleEndpoint]
 
 _DATAGRAMS_PER_POLL = 256
@@ -69,15 +74,15 @@ class LinkRouter:
             server = TcpServer(
                 spec,
                 who,
-                link_id=link_id,
-                callbacks=callbacks,
+                link_id,
+                callbacks,
                 clock_us=self._clock_us,
                 stall_us=self._tcp_stall_us,
             )
             server.open()
             self._servers.append(server)
             return server
-        link = UdpLink(spec, who, bind=self._bind, link_id=link_id, callbacks=callbacks)
+        link = UdpLink(spec, who, link_id, callbacks, bind=self._bind)
         self._poller.add(link.open(self._clock_us()), self._opened)
         self._udp[self._opened] = link
         return link
@@ -86,7 +91,7 @@ class LinkRouter:
         """Close one link; its vehicles stop sending to its peers."""
         if isinstance(link, TcpServer):
             self._servers.remove(link)
-        else:
+        elif isinstance(link, UdpLink):
             if link.transport is not None:
                 self._poller.remove(link.transport)
             self._udp = {key: one for key, one in self._udp.items() if one is not link}

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
+from pico_gz.core.ports import Link
 from pico_gz.mavlink import codec
 from pico_gz.mavlink.codec import Outgoing, SplitCounters
 from pico_gz.mavlink.signing import Signer
@@ -170,6 +171,40 @@ class LinkCallbacks:
     deliver: Callable[[bytes, Peer], None]
     joined: Callable[[Peer], None]
     left: Callable[[Peer], None]
+
+
+class OpenLink(ABC):
+    """A socket that carries one vehicle, or the whole fleet; each kind has its ``open``.
+
+    Attributes:
+        spec: what it opens.
+        who: its owner, for messages to people.
+        link_id: its number, for signatures.
+        callbacks: where frames and peers are reported.
+    """
+
+    def __init__(self, spec: Link, who: str, link_id: int, callbacks: LinkCallbacks) -> None:
+        self.spec = spec
+        self.who = who
+        self.link_id = link_id
+        self.callbacks = callbacks
+
+    @property
+    @abstractmethod
+    def peers(self) -> tuple[Peer, ...]:
+        """The receivers it has now."""
+
+    @abstractmethod
+    def local_port(self) -> int:
+        """Return the port of the socket; 0 while closed."""
+
+    @abstractmethod
+    def poll(self, now_us: int, budget: int) -> int:
+        """Handle at most ``budget`` of what has arrived; return how many there were."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the socket and drop the peers; closing twice is fine."""
 
 
 class Channel:

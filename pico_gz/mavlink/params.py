@@ -85,8 +85,8 @@ class ParamService(Service):
         value = message.param_value
         if _may_hold(held, value, message.param_type):
             held = self._vehicle.set_param(held.name, value) or held
-        # Whoever asked is answered with what holds now, refused or not; the change itself
-        # reaches the others as news from the self._vehicle.
+        # The sender is answered with what holds now, refused or not; the change itself
+        # reaches the others as an update from the vehicle.
         self._endpoint.reply(channel, param_value(held, self._vehicle.param_count()))
         self._endpoint.vehicle_changed(answered=(channel, held.name))
 

@@ -20,6 +20,7 @@ from pico_gz.mavlink.links import (
     FRAMES_PER_S,
     LinkCallbacks,
     MavlinkCounters,
+    OpenLink,
     Peer,
     TokenBucket,
 )
@@ -112,7 +113,6 @@ class TcpPeer(Peer):
             callbacks.dirty.append(self)
 
     def flush(self) -> None:
-        """Wake the network thread."""
         self._noted = False
         self._server.wake()
 
@@ -167,11 +167,9 @@ class TcpProtocol(asyncio.Protocol):
             self.abort()
 
     def pause_writing(self) -> None:
-        """Note that the client takes nothing at the moment."""
         self._paused = True
 
     def resume_writing(self) -> None:
-        """Resume after a pause."""
         self._paused = False
         self.pump()
 
@@ -197,37 +195,25 @@ class TcpProtocol(asyncio.Protocol):
             self._transport.abort()
 
 
-class TcpServer:
-    """One TCP port of a vehicle, or of the whole fleet.
+class TcpServer(OpenLink):
+    """One TCP port.
 
     The network thread cuts the streams into frames and writes what is queued; frames are
-    handled on the simulation thread, in ``poll``, through the same callbacks as UDP's.
+    handled on the simulation thread, in ``poll``, through the same callbacks as UDP's. The
+    network thread calls ``clock_us``, and cuts a client that takes nothing for ``stall_us``.
     """
 
     def __init__(
         self,
         spec: Link,
         who: str,
-        *,
         link_id: int,
         callbacks: LinkCallbacks,
+        *,
         clock_us: Callable[[], int],
-        stall_us: int = STALL_US,
+        stall_us: int,
     ) -> None:
-        """Take the plan; nothing is opened before ``open``.
-
-        Args:
-            spec: what to open.
-            who: the owner of the link, for messages to people.
-            link_id: number of the link, for signatures.
-            callbacks: where frames and peers are reported.
-            clock_us: wall clock, monotonic [us]; called on the network thread.
-            stall_us: cut a client that takes nothing for this long [us].
-        """
-        self.spec = spec
-        self.who = who
-        self.link_id = link_id
-        self.callbacks = callbacks
+        super().__init__(spec, who, link_id, callbacks)
         self.frames_per_s = float(FRAMES_PER_S)
         # Written on the network thread only; ``callbacks.counters`` is the simulation thread's.
         self.network_counters = MavlinkCounters()
@@ -248,11 +234,9 @@ class TcpServer:
 
     @property
     def peers(self) -> tuple[Peer, ...]:
-        """The clients the simulation thread knows."""
         return tuple(self._clients)
 
     def local_port(self) -> int:
-        """Return the port we listen on; 0 while closed."""
         return 0 if self._socket is None else int(self._socket.getsockname()[1])
 
     # --- simulation thread --------------------------------------------------------------------
@@ -274,7 +258,6 @@ class TcpServer:
             raise MavlinkError(f"{self.who}: the TCP server did not start.")
 
     def close(self) -> None:
-        """Cut all clients and stop the thread; closing twice is fine."""
         if self._loop is not None and self._stop is not None and self._thread is not None:
             try:
                 self._loop.call_soon_threadsafe(self._stop.set)
@@ -290,7 +273,6 @@ class TcpServer:
         self._clients.clear()
 
     def poll(self, now_us: int, budget: int) -> int:
-        """Take new clients, at most ``budget`` frames, and drop clients that left."""
         while self._newcomers:
             peer = self._newcomers.popleft()
             self._clients.append(peer)

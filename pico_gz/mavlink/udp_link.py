@@ -13,6 +13,7 @@ from pico_gz.mavlink.links import (
     FRAMES_PER_S,
     PEER_TIMEOUT_US,
     LinkCallbacks,
+    OpenLink,
     Peer,
     TokenBucket,
 )
@@ -51,7 +52,6 @@ class UdpPeer(Peer):
         self.forget_heard()
 
     def write(self, raw: bytes, *, keep: bool) -> None:
-        """Queue one frame for the datagram of this turn."""
         if len(self._buffer) + len(raw) > _MAX_SEND_BYTES:
             self.flush()
         if not self._buffer:
@@ -65,25 +65,13 @@ class UdpPeer(Peer):
             self._buffer.clear()
 
 
-class UdpLink:
-    """One UDP socket of a vehicle, or of the whole fleet."""
+class UdpLink(OpenLink):
+    """One UDP socket; ``bind`` is the address a udpout link to another machine sends from."""
 
     def __init__(
-        self, spec: Link, who: str, *, bind: str, link_id: int, callbacks: LinkCallbacks
+        self, spec: Link, who: str, link_id: int, callbacks: LinkCallbacks, *, bind: str
     ) -> None:
-        """Take the plan; nothing is opened before ``open``.
-
-        Args:
-            spec: what to open.
-            who: the owner of the link, for messages to people.
-            bind: the address a udpout link to another machine sends from.
-            link_id: number of the link, for signatures.
-            callbacks: where frames and peers are reported.
-        """
-        self.spec = spec
-        self.who = who
-        self.link_id = link_id
-        self.callbacks = callbacks
+        super().__init__(spec, who, link_id, callbacks)
         self.transport: UdpTransport | None = None
         self._bind = bind
         self._counters = callbacks.counters
@@ -95,11 +83,9 @@ class UdpLink:
 
     @property
     def peers(self) -> tuple[UdpPeer, ...]:
-        """All addresses this link sends to."""
         return tuple(self._peers.values())
 
     def local_port(self) -> int:
-        """Return the port we send from; 0 while closed."""
         return 0 if self.transport is None else self.transport.address[1]
 
     def open(self, now_us: int) -> UdpTransport:
@@ -133,7 +119,6 @@ class UdpLink:
             raise MavlinkError(f"{self.who}: {error.message}") from error
 
     def close(self) -> None:
-        """Close the socket and forget the peers; closing twice is fine."""
         for peer in self.peers:
             self._remove(peer)
         if self.transport is not None:
@@ -141,7 +126,6 @@ class UdpLink:
             self.transport = None
 
     def poll(self, now_us: int, budget: int) -> int:
-        """Take at most ``budget`` waiting datagrams and return how many there were."""
         budget = min(budget, _DATAGRAMS_PER_SOCKET)
         for taken in range(budget):
             item = None if self.transport is None else self.transport.receive()
