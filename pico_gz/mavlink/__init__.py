@@ -1,6 +1,7 @@
 """MAVLink towards ground stations: links, streams and services.
 
-Start at ``fleet.FleetMavlink``. This package knows an autopilot only as
-``pico_gz.core.ground_control.GcsVehicle``. Nothing is imported here, so that ``links`` can be
-read without the cost of the dialect.
+Start at ``fleet_mavlink.FleetMavlink``. This package knows an autopilot only as
+``pico_gz.core.ground_control.GcsVehicle``. The services (parameters, missions, commands,
+setpoints) build on ``endpoint.VehicleEndpoint``; ``codec`` alone knows pymavlink. Nothing is
+imported here, because the dialect takes long to import.
 """

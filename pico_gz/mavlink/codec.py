@@ -1,13 +1,14 @@
-"""Messages to frames and back; numbers that fit wire fields.
+"""MAVLink messages to frames and back, and frames out of bytes.
 
-A message is packed once and framed once per receiver: every receiver has its own sequence
-numbers, so that each of them sees a gap-free stream, and its own protocol version.
+The only file that knows pymavlink. A message is packed once and framed once per receiver: every
+receiver has its own sequence numbers, so that each of them sees a gap-free stream, and its own
+protocol version.
 """
 
 from __future__ import annotations
 
-import math
 import struct
+from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -108,7 +109,7 @@ class Packer:
         in_order = places == list(range(len(places)))
         self._wire_order = itemgetter(slice(None)) if in_order else itemgetter(*places)
 
-    def __call__(self, *fields: Any) -> Outgoing:
+    def __call__(self, fields: tuple[Any, ...]) -> Outgoing:
         """Pack the fields, in the order of the message's definition; extensions may lack.
 
         Raises:
@@ -131,35 +132,18 @@ def v1_payload_bytes(msg_id: int) -> int:
     kind = _messages_by_id[msg_id]
     # Extension fields are those with a default; they stand last on the wire, in this order.
     extensions = len(kind.__init__.__defaults__ or ())
-    base = len(kind.ordered_fieldnames) - extensions
-    wire = kind.ordered_fieldnames[:base]
-    sizes = (
-        _TYPE_BYTES[_base_type(kind, name)] * max(1, _array_length(kind, name)) for name in wire
+    base_fields = len(kind.ordered_fieldnames) - extensions
+    return sum(
+        _TYPE_BYTES[kind.fieldtypes[kind.fieldnames.index(name)]] * max(1, length)
+        for name, length in zip(
+            kind.ordered_fieldnames[:base_fields], kind.array_lengths, strict=False
+        )
     )
-    return sum(sizes)
 
 
-_TYPE_BYTES = {
-    "char": 1,
-    "uint8_t": 1,
-    "int8_t": 1,
-    "uint16_t": 2,
-    "int16_t": 2,
-    "uint32_t": 4,
-    "int32_t": 4,
-    "float": 4,
-    "uint64_t": 8,
-    "int64_t": 8,
-    "double": 8,
+_TYPE_BYTES = {"char": 1, "float": 4, "double": 8} | {
+    f"{sign}int{bits}_t": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-
-
-def _base_type(kind: Any, field: str) -> str:
-    return str(kind.fieldtypes[kind.fieldnames.index(field)])
-
-
-def _array_length(kind: Any, field: str) -> int:
-    return int(kind.array_lengths[kind.ordered_fieldnames.index(field)])
 
 
 def fits_v1(msg_id: int) -> bool:
@@ -176,7 +160,7 @@ def frame(
         out: the message; for ``v1`` its number must be at most 255.
         sequence: 0..255, one counter per (vehicle, receiver).
         system_id: of the sending vehicle.
-        v1: speak MAVLink 1.
+        v1: use MAVLink 1.
         flags: incompatibility flags; ``FLAG_SIGNED`` when a signature will follow.
     """
     msg_id = out.msg_id
@@ -250,7 +234,7 @@ def has_good_crc(raw: bytes) -> bool:
 
 
 def decode(raw: bytes) -> Message | None:
-    """Decode a whole frame that passed the checks; None when its fields make no message.
+    """Decode a whole frame that passed the checks; None when its fields are not valid.
 
     Called on the simulation thread only: the decoder keeps counters.
     """
@@ -260,39 +244,116 @@ def decode(raw: bytes) -> Message | None:
         return None
 
 
-U8_MAX = 0xFF
-U16_MAX = 0xFFFF
-U32_MAX = 0xFFFF_FFFF
+def sender_of(message: Message) -> tuple[int, int]:
+    """Return the system and component that sent a decoded message."""
+    return message.get_srcSystem(), message.get_srcComponent()
 
 
-def whole(value: float, low: int, high: int, *, nan: int = 0) -> int:
-    """Round to the nearest integer inside ``low..high``; NaN gives ``nan``."""
-    if value != value:
-        return nan
-    if value <= low:
-        return low
-    if value >= high:
-        return high
-    return math.floor(value + 0.5)
+# After this many false starts the rest of a datagram is not worth the time.
+_MAX_FALSE_STARTS = 256
+# A frame that does not complete within this time was never one (a stray magic byte).
+_STALE_US = 500_000
 
 
-def i16(value: float) -> int:
-    """Fit into a signed 16-bit field."""
-    return whole(value, -32768, 32767)
+@dataclass(slots=True)
+class SplitCounters:
+    """What was found between the good frames."""
+
+    bad_crc: int = 0
+    unknown_id: int = 0
+    bad_flags: int = 0
+    truncated: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the number of false starts of all kinds."""
+        return self.bad_crc + self.unknown_id + self.bad_flags + self.truncated
 
 
-def u16(value: float, *, nan: int = 0) -> int:
-    """Fit into an unsigned 16-bit field."""
-    return whole(value, 0, U16_MAX, nan=nan)
+def _next_magic(data: bytes, start: int) -> int:
+    """Return the position of the next magic byte, or -1."""
+    v2 = data.find(MAGIC_V2, start)
+    v1 = data.find(MAGIC_V1, start, v2 if v2 >= 0 else len(data))
+    return v1 if v1 >= 0 else v2
 
 
-def i32(value: float) -> int:
-    """Fit into a signed 32-bit field."""
-    return whole(value, -(2**31), 2**31 - 1)
+def _claimed_bytes(data: bytes, start: int) -> int:
+    """Return the length the frame at ``start`` claims; needs three bytes of it."""
+    length = data[start + 1]
+    if data[start] == MAGIC_V1:
+        return HEADER_V1 + length + CRC_BYTES
+    signature = SIGNATURE_BYTES if data[start + 2] & FLAG_SIGNED else 0
+    return HEADER_V2 + length + CRC_BYTES + signature
 
 
-def integer_in(value: float, low: int, high: int) -> int | None:
-    """Return a received number as an integer, or None unless it is one inside the range."""
-    if not low <= value <= high or value != math.floor(value):
-        return None
-    return int(value)
+def _refusal(raw: bytes, counters: SplitCounters) -> bool:
+    """Return whether a complete candidate is not a good frame, and count why."""
+    if raw[0] == MAGIC_V2 and raw[2] & ~FLAG_SIGNED:
+        counters.bad_flags += 1
+    elif not is_known(message_id(raw)):
+        counters.unknown_id += 1
+    elif not has_good_crc(raw):
+        counters.bad_crc += 1
+    else:
+        return False
+    return True
+
+
+def split_datagram(data: bytes, counters: SplitCounters) -> list[bytes]:
+    """Return the good frames of one datagram; nothing is carried over to the next one.
+
+    After a false start the search resumes at the byte after its magic, never after its
+    claimed length, because a wrong length byte would swallow good frames.
+    """
+    frames: list[bytes] = []
+    false_starts = 0
+    at = _next_magic(data, 0)
+    while at >= 0 and false_starts < _MAX_FALSE_STARTS:
+        end = at + _claimed_bytes(data, at) if len(data) - at >= 3 else len(data) + 1
+        if end > len(data):
+            counters.truncated += 1
+        elif not _refusal(raw := data[at:end], counters):
+            frames.append(raw)
+            at = _next_magic(data, end)
+            continue
+        false_starts += 1
+        at = _next_magic(data, at + 1)
+    return frames
+
+
+class StreamSplitter:
+    """Cuts a TCP stream into good frames; keeps at most one unfinished frame."""
+
+    def __init__(self, counters: SplitCounters) -> None:
+        self._counters = counters
+        self._buffer = b""
+        self._waiting_since_us = 0
+
+    @property
+    def pending_bytes(self) -> int:
+        """Return how many bytes wait for the rest of their frame (at most 280)."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes, now_us: int) -> list[bytes]:
+        """Take received bytes and return the frames they complete, at wall time ``now_us``."""
+        stale = bool(self._buffer) and now_us - self._waiting_since_us > _STALE_US
+        held, self._buffer = self._buffer, b""
+        data = held + data
+        frames: list[bytes] = []
+        at = _next_magic(data, 0)
+        while at >= 0:
+            end = at + _claimed_bytes(data, at) if len(data) - at >= 3 else len(data) + 1
+            if end > len(data) and not (stale and at < len(held)):
+                self._buffer = data[at:]
+                if not held or at > 0:
+                    self._waiting_since_us = now_us
+                break
+            if end > len(data):
+                self._counters.truncated += 1
+                at = _next_magic(data, at + 1)
+            elif _refusal(raw := data[at:end], self._counters):
+                at = _next_magic(data, at + 1)
+            else:
+                frames.append(raw)
+                at = _next_magic(data, end)
+        return frames

@@ -1,4 +1,4 @@
-"""One vehicle over all its links.
+"""One vehicle over all its links; its services build on this.
 
 An autopilot counts the silence of its ground station in simulation time. At fifty times real
 time a heartbeat per second is one per fifty simulated seconds, and the failsafe would trip
@@ -9,112 +9,27 @@ the autopilot until the ground station has really been silent for ``FS_GCS_TIMEO
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from pico_gz.core.ground_control import GcsVehicle, Telemetry
 from pico_gz.errors import ConfigError, EncodeError, did_you_mean
-from pico_gz.mavlink import codec
-from pico_gz.mavlink import service as identity
+from pico_gz.mavlink import codec, telemetry
 from pico_gz.mavlink.codec import Message, Outgoing, mav
-from pico_gz.mavlink.commands import CommandService
-from pico_gz.mavlink.links import Peer
-from pico_gz.mavlink.missions import MissionService
-from pico_gz.mavlink.params import FtpService, ParamService, param_value
-from pico_gz.mavlink.requests import RequestService, status_messages
-from pico_gz.mavlink.service import FleetShared, Handler
-from pico_gz.mavlink.setpoints import GuidedService, ManualService
-from pico_gz.mavlink.signing import Channel
+from pico_gz.mavlink.links import Channel, MavlinkCounters, Peer, TokenBucket
+from pico_gz.mavlink.signing import Signer
 from pico_gz.mavlink.streams import DEFAULT_RATE_HZ, GROUPS, Schedule, StreamTable
-from pico_gz.mavlink.telemetry import BUILDERS, TelemetrySource
+from pico_gz.mavlink.telemetry import Identity, TelemetrySource, param_value
 from pico_gz.mavlink.tlog import TlogWriter
-
-REPEAT_US = 1_000_000
-_DEFAULT_TIMEOUT_US = 5_000_000
-# A run at real time jitters; only one that is clearly faster needs repetitions.
-_FAST = 1.5
-_FORGET_US = 60_000_000
-# After such a silence a ground station is taken for one that has started anew.
-_ABSENT_US = 10_000_000
-
-
-class GcsPresence:
-    """The ground stations one vehicle has heard."""
-
-    def __init__(self, vehicle: GcsVehicle) -> None:
-        self._vehicle = vehicle
-        self._heard: dict[int, tuple[int, int]] = {}
-
-    def heartbeat(self, system_id: int, sim_us: int, wall_us: int) -> bool:
-        """Take a heartbeat of ground station ``system_id``; return whether it has just come."""
-        before = self._heard.get(system_id)
-        self._heard[system_id] = (sim_us, wall_us)
-        self._vehicle.gcs_heartbeat(system_id)
-        return before is None or wall_us - before[1] > _ABSENT_US
-
-    def repeat(self, sim_us: int, wall_us: int) -> None:
-        """Repeat the heartbeats that are late only because the run is fast."""
-        for system_id, (heard_sim_us, heard_wall_us) in list(self._heard.items()):
-            silent_sim_us = sim_us - heard_sim_us
-            silent_wall_us = wall_us - heard_wall_us
-            if silent_wall_us > _FORGET_US:
-                del self._heard[system_id]
-            elif silent_sim_us > _FAST * silent_wall_us + REPEAT_US // 2 and (
-                silent_wall_us < self._timeout_us()
-            ):
-                self._vehicle.gcs_heartbeat(system_id)
-
-    def _timeout_us(self) -> int:
-        info = self._vehicle.params.by_name("FS_GCS_TIMEOUT")
-        return _DEFAULT_TIMEOUT_US if info is None else int(info.value * 1e6)
-
-
-KINDS = ("ok", "off", "intermittent")
-_INTERVAL_US = 3_000_000
-
-
-class LinkFailure:
-    """Whether a vehicle's ground link is silent now.
-
-    ``off`` is silent, ``intermittent`` every other three seconds of simulation time. Only the
-    command that switches failures gets through a silent link, or nobody could end it.
-    """
-
-    def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-        self._kind = "ok"
-
-    def set(self, kind: str) -> None:
-        """Fail like this from the next turn on, so that the command itself is answered.
-
-        Raises:
-            ConfigError: a link cannot fail in this way.
-        """
-        if kind not in KINDS:
-            raise ConfigError(
-                f"A MAVLink link cannot fail as {kind!r}.", hint=did_you_mean(kind, KINDS)
-            )
-        if kind == "ok":
-            self._kind = kind
-        else:
-            self._schedule.at_wall(self._schedule.wall_us, lambda: self._begin(kind))
-
-    def _begin(self, kind: str) -> None:
-        self._kind = kind
-
-    @property
-    def silent(self) -> bool:
-        """Whether nothing gets through now."""
-        if self._kind == "ok":
-            return False
-        return self._kind == "off" or self._schedule.sim_us // _INTERVAL_US % 2 == 1
-
-
-def is_switch(message: Message) -> bool:
-    """Return whether a message is the command that switches failures."""
-    return bool(getattr(message, "command", None) == mav.MAV_CMD_INJECT_FAILURE)
-
 
 _log = logging.getLogger(__name__)
 
+# Switches a failure: vehicle id, unit, kind.
+Inject = Callable[[int, str, str], None]
+Handler = Callable[[Message, Channel], None]
+
+_PARAMS_PER_S_FLEET = 1_000
 HEARTBEAT_US = 1_000_000
 # A heartbeat that is nearly due travels with a stream: one snapshot and one datagram for both.
 _BEAT_EARLY_US = 200_000
@@ -126,13 +41,61 @@ _STREAM_BY_PARAM = {parameter: stream_id for stream_id, (parameter, _) in GROUPS
 _RECORDED_FASTER = (mav.MAVLINK_MSG_ID_ATTITUDE, mav.MAVLINK_MSG_ID_GLOBAL_POSITION_INT)
 _RECORDED_FASTER_US = 250_000
 
+REPEAT_US = 1_000_000
+_DEFAULT_TIMEOUT_US = 5_000_000
+# A run at real time jitters; only one that is clearly faster needs repetitions.
+_FAST = 1.5
+_FORGET_US = 60_000_000
+# After such a silence a ground station is taken for one that has restarted.
+_ABSENT_US = 10_000_000
+
+_FAILURE_KINDS = ("ok", "off", "intermittent")
+_FAILURE_INTERVAL_US = 3_000_000
+
+
+@dataclass(slots=True)
+class FleetShared:
+    """What all endpoints of a fleet share.
+
+    Attributes:
+        schedule: where to wait for a time.
+        counters: where to count.
+        identity: what the vehicles claim to be.
+        signer: signs and checks, when there is a key.
+        inject: switches a failure on (vehicle id, unit, kind).
+        param_budget: how many parameters all vehicles together may send.
+    """
+
+    schedule: Schedule
+    counters: MavlinkCounters
+    identity: Identity = field(default_factory=Identity)
+    signer: Signer | None = None
+    inject: Inject | None = None
+    param_budget: TokenBucket = field(
+        default_factory=lambda: TokenBucket(_PARAMS_PER_S_FLEET, _PARAMS_PER_S_FLEET)
+    )
+
+
+class Service(ABC):
+    """Answers some kinds of messages to one vehicle."""
+
+    def __init__(self, endpoint: VehicleEndpoint) -> None:
+        self._endpoint = endpoint
+        self._vehicle = endpoint.vehicle
+
+    @abstractmethod
+    def handlers(self) -> dict[int, Handler]:
+        """Return the handler of each message number it answers."""
+
+    def forget(self, channel: Channel) -> None:  # noqa: B027 - most keep nothing per receiver
+        """Drop what is under way for a receiver that is gone."""
+
 
 class VehicleEndpoint:
-    """Answers, streams and tells for one vehicle; everything on the simulation thread.
+    """Answers, streams and reports for one vehicle; everything on the simulation thread.
 
     Attributes:
         handled_ids: the messages that are worth decoding for it.
-        failure: makes its ground link fail on purpose.
     """
 
     def __init__(
@@ -140,30 +103,32 @@ class VehicleEndpoint:
         system_id: int,
         vehicle: GcsVehicle,
         shared: FleetShared,
+        services: Sequence[Callable[[VehicleEndpoint], Service]],
         *,
-        surroundings: TelemetrySource | None = None,
+        source: TelemetrySource | None = None,
         tlog: TlogWriter | None = None,
     ) -> None:
         self.system_id = system_id
         self.vehicle = vehicle
+        self.shared = shared
         self.schedule = shared.schedule
-        self.fleet_param_budget = shared.param_budget
-        self._shared = shared
-        self._surroundings = surroundings or TelemetrySource()
+        self._source = source or TelemetrySource()
         self._phase = (system_id * _GOLDEN) % 1.0
         self._channels: dict[Peer, Channel] = {}
         self._streams: dict[Channel, StreamTable] = {}
-        self.failure = LinkFailure(shared.schedule)
+        self._failure = "ok"
         self._closed = False
         self._turn = -1
-        self._belief: Telemetry | None = None
+        self._telemetry: Telemetry | None = None
         self._packed: dict[int, Outgoing | None] = {}
-        self._told_home: tuple[int, int, float] | None = None
-        self._told_mode: int | None = None
-        self._presence = GcsPresence(vehicle)
-        self._params = ParamService(self)
-        self._missions = MissionService(self)
-        self._handlers = self._all_handlers()
+        self._sent_home: tuple[int, int, float] | None = None
+        self._sent_mode: int | None = None
+        # Ground station -> simulation and wall time of its last heartbeat.
+        self._gcs_heard_us: dict[int, tuple[int, int]] = {}
+        self._services = [service(self) for service in services]
+        self._handlers: dict[int, Handler] = {mav.MAVLINK_MSG_ID_HEARTBEAT: self._on_heartbeat}
+        for service in self._services:
+            self._handlers |= service.handlers()
         self.handled_ids = frozenset(self._handlers)
         self._next_beat_us = self.schedule.wall_us + int(self._phase * HEARTBEAT_US)
         self.schedule.at_wall(self._next_beat_us, self._beat)
@@ -172,27 +137,11 @@ class VehicleEndpoint:
         if tlog is not None:
             self._start_recording(tlog)
 
-    def _all_handlers(self) -> dict[int, Handler]:
-        requests = RequestService(self, self._shared.identity)
-        table: dict[int, Handler] = {mav.MAVLINK_MSG_ID_HEARTBEAT: self._on_heartbeat}
-        for service in (
-            self._params,
-            self._missions,
-            requests,
-            CommandService(self, requests, self._shared.inject),
-            FtpService(self),
-            GuidedService(self),
-            ManualService(self),
-        ):
-            table.update(service.handlers())
-        return table
-
     # --- receivers ----------------------------------------------------------------------------
 
     def attach(self, peer: Peer) -> None:
         """Start sending to a receiver."""
-        signer = self._shared.signer
-        channel = Channel(self.system_id, peer, self._shared.counters, signer)
+        channel = Channel(self.system_id, peer, self.shared.counters, self.shared.signer)
         self._channels[peer] = channel
         self._streams[channel] = StreamTable(
             self.schedule,
@@ -200,15 +149,15 @@ class VehicleEndpoint:
             self._rate_of,
             phase=self._phase,
         )
-        self._greet()
+        self._resend_home_and_mode()
 
     def detach(self, peer: Peer) -> None:
         """Stop sending to a receiver and forget what was under way for it."""
         channel = self._channels.pop(peer, None)
         if channel is not None:
             self._streams.pop(channel).close()
-            self._params.forget(channel)
-            self._missions.forget(channel)
+            for service in self._services:
+                service.forget(channel)
 
     def close(self) -> None:
         """Stop everything of this vehicle; closing twice is fine."""
@@ -222,8 +171,7 @@ class VehicleEndpoint:
             self._tlog.close()
 
     def _start_recording(self, tlog: TlogWriter) -> None:
-        channel = Channel(self.system_id, tlog, self._shared.counters)
-        self._tlog_channel = channel
+        channel = self._tlog_channel = Channel(self.system_id, tlog, self.shared.counters)
         streams = self._streams[channel] = StreamTable(
             self.schedule,
             lambda message_ids: self._stream(channel, message_ids),
@@ -236,43 +184,52 @@ class VehicleEndpoint:
         for index in range(count):
             info = self.vehicle.params.by_index(index)
             if info is not None:
-                self._send(channel, param_value(info, count))
+                self._record(param_value(info, count))
         self._recorded_beat()
 
-    # --- the services' context ------------------------------------------------------------------
+    def _record(self, message: Message) -> None:
+        out = self._pack(message, keep=True)
+        if out is not None and self._tlog_channel is not None:
+            self._tlog_channel.send(out)
+
+    # --- for the services -----------------------------------------------------------------------
 
     def telemetry(self) -> Telemetry:
-        """What the autopilot believes now; one snapshot per turn."""
-        if self._belief is None or self._turn != self.schedule.turn:
+        """The autopilot's estimates now; one snapshot per turn."""
+        if self._telemetry is None or self._turn != self.schedule.turn:
             self._turn = self.schedule.turn
             self._packed.clear()
-            self._belief = self.vehicle.telemetry()
-        return self._belief
+            self._telemetry = self.vehicle.telemetry()
+        return self._telemetry
 
     def packed(self, msg_id: int) -> Outgoing | None:
-        """Return a telemetry message, packed once per turn for all receivers."""
-        belief = self.telemetry()
+        """Return a telemetry message, packed once per turn for all receivers.
+
+        None when there is nothing to report.
+        """
+        estimates = self.telemetry()
         if msg_id not in self._packed:
-            self._packed[msg_id] = self._build(msg_id, belief)
+            try:
+                self._packed[msg_id] = telemetry.build(msg_id, estimates, self._source)
+            except EncodeError as error:
+                self._count_encode_error(error)
+                self._packed[msg_id] = None
         return self._packed[msg_id]
 
-    def _build(self, msg_id: int, belief: Telemetry) -> Outgoing | None:
-        try:
-            return BUILDERS[msg_id](belief, self._surroundings)
-        except EncodeError as error:
-            self._count_encode_error(error)
-            return None
+    def heartbeat(self) -> Message:
+        """Build HEARTBEAT."""
+        return telemetry.heartbeat(self.shared.identity, self.telemetry())
 
     def reply(self, channel: Channel, message: Message) -> None:
         """Answer one receiver; kept when its queue overflows."""
         out = self._pack(message, keep=True)
-        if out is not None and not self.failure.silent:
+        if out is not None and not self._link_is_silent():
             channel.send(out)
             if self._tlog_channel is not None:
                 self._tlog_channel.send(out)
 
     def broadcast(self, message: Message, *, but: Channel | None = None) -> None:
-        """Tell every receiver, except perhaps one; kept when a queue overflows."""
+        """Send to every receiver, except perhaps one; kept when a queue overflows."""
         out = self._pack(message, keep=True)
         self._to_all(out, but=but)
         # What one receiver was answered is in the recording already.
@@ -284,16 +241,20 @@ class VehicleEndpoint:
         return self._streams[channel]
 
     def vehicle_changed(self, *, answered: tuple[Channel, str] | None = None) -> None:
-        """Forget the snapshot and tell everybody what the autopilot has to say."""
-        self._belief = None
-        self.tell_news(answered=answered)
+        """Forget the snapshot and send what the autopilot reports.
+
+        Args:
+            answered: a receiver that knows of the change of this parameter already.
+        """
+        self._telemetry = None
+        self.send_updates(answered=answered)
 
     # --- sending --------------------------------------------------------------------------------
 
-    def tell_news(self, *, answered: tuple[Channel, str] | None = None) -> None:
-        """Send what the autopilot has to say since the last call."""
+    def send_updates(self, *, answered: tuple[Channel, str] | None = None) -> None:
+        """Send the texts, reached items and changed parameters since the last call."""
         for text in self.vehicle.drain_texts():
-            for message in status_messages(text.severity, text.text):
+            for message in telemetry.status_messages(text.severity, text.text):
                 self.broadcast(message)
         for seq in self.vehicle.drain_reached():
             self.broadcast(mav.MAVLink_mission_item_reached_message(seq & 0xFFFF))
@@ -304,55 +265,50 @@ class VehicleEndpoint:
                 for streams in self._streams.values():
                     streams.reset_group(_STREAM_BY_PARAM[info.name])
 
-    def repeat_presence(self) -> None:
-        """Keep ground stations alive for the autopilot while a run is fast."""
-        self._presence.repeat(self.schedule.sim_us, self.schedule.wall_us)
-
     def _beat(self) -> None:
         if self._closed:
             return
         now_us = self.schedule.wall_us
         if now_us >= self._next_beat_us:
             self._next_beat_us = max(self._next_beat_us + HEARTBEAT_US, now_us + HEARTBEAT_US // 2)
-            self._send_beat()
+            self._send_heartbeat()
         self.schedule.at_wall(self._next_beat_us, self._beat)
 
-    def _beat_along(self) -> None:
+    def _send_heartbeat_early(self) -> None:
         """Send a heartbeat early, with a stream; the next stream finds it nearly due again."""
         now_us = self.schedule.wall_us
         if self._next_beat_us - now_us <= _BEAT_EARLY_US:
             self._next_beat_us = now_us + HEARTBEAT_US + _BEAT_SPARE_US
-            self._send_beat()
+            self._send_heartbeat()
 
-    def _send_beat(self) -> None:
+    def _send_heartbeat(self) -> None:
+        """Send a heartbeat, and mode and home with it when they are new."""
         if self._tlog is not None:
             self._tlog.flush()
         if not self._channels:
             return
-        belief = self.telemetry()
-        beat = identity.heartbeat(self._shared.identity, belief)
-        self._to_all(self._pack(beat, keep=False))
-        self._tell_changes(belief)
-
-    def _recorded_beat(self) -> None:
-        if self._tlog_channel is None:
-            return
-        self._send(self._tlog_channel, identity.heartbeat(self._shared.identity, self.telemetry()))
-        self.schedule.at_sim(self.schedule.sim_us + HEARTBEAT_US, self._recorded_beat)
-
-    def _tell_changes(self, belief: Telemetry) -> None:
-        """Send home and mode when they are new."""
-        if self._told_mode != belief.mode:
-            self._told_mode = belief.mode
+        self._to_all(self._pack(self.heartbeat(), keep=False))
+        now = self.telemetry()
+        if self._sent_mode != now.mode:
+            self._sent_mode = now.mode
             self._to_all(self.packed(mav.MAVLINK_MSG_ID_CURRENT_MODE))
-        home = (belief.home_lat_e7, belief.home_lon_e7, belief.home_alt_m)
-        if belief.home_valid and home != self._told_home:
-            self._told_home = home
+        home = (now.home_lat_e7, now.home_lon_e7, now.home_alt_m)
+        if now.home_valid and home != self._sent_home:
+            self._sent_home = home
             self._to_all(self.packed(mav.MAVLINK_MSG_ID_HOME_POSITION))
             self._to_all(self.packed(mav.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN))
 
+    def _resend_home_and_mode(self) -> None:
+        """Send both with the next heartbeat: a receiver does not know them yet."""
+        self._sent_home = self._sent_mode = None
+
+    def _recorded_beat(self) -> None:
+        if self._tlog_channel is not None:
+            self._record(self.heartbeat())
+            self.schedule.at_sim(self.schedule.sim_us + HEARTBEAT_US, self._recorded_beat)
+
     def _to_all(self, out: Outgoing | None, *, but: Channel | None = None) -> None:
-        if out is None or self.failure.silent:
+        if out is None or self._link_is_silent():
             return
         now_us = self.schedule.wall_us
         for peer, channel in self._channels.items():
@@ -362,18 +318,13 @@ class VehicleEndpoint:
     def _stream(self, channel: Channel, message_ids: list[int]) -> None:
         if not channel.peer.may_stream(self.schedule.wall_us):
             return
-        if self.failure.silent and channel is not self._tlog_channel:
+        if channel is not self._tlog_channel and self._link_is_silent():
             return
-        self._beat_along()
+        self._send_heartbeat_early()
         for msg_id in message_ids:
             out = self.packed(msg_id)
             if out is not None:
                 channel.send(out)
-
-    def _send(self, channel: Channel, message: Message) -> None:
-        out = self._pack(message, keep=True)
-        if out is not None:
-            channel.send(out)
 
     def _pack(self, message: Message, *, keep: bool) -> Outgoing | None:
         try:
@@ -383,7 +334,7 @@ class VehicleEndpoint:
             return None
 
     def _count_encode_error(self, error: EncodeError) -> None:
-        self._shared.counters.encode_errors += 1
+        self.shared.counters.encode_errors += 1
         _log.warning("Vehicle %d: %s", self.system_id, error)
 
     def _rate_of(self, parameter: str) -> float:
@@ -402,7 +353,9 @@ class VehicleEndpoint:
             return
         if not self._obeys(message.get_srcSystem()):
             return
-        if self.failure.silent and not is_switch(message):
+        # Only the command that switches failures passes a silent link, to end the failure.
+        is_switch = getattr(message, "command", None) == mav.MAV_CMD_INJECT_FAILURE
+        if self._link_is_silent() and not is_switch:
             return
         if self._tlog is not None:
             self._tlog.write(raw)
@@ -410,22 +363,67 @@ class VehicleEndpoint:
             handler(message, channel)
         except Exception:
             # A message must never end a run; whatever it provoked is ours to mend.
-            self._shared.counters.handler_errors += 1
+            self.shared.counters.handler_errors += 1
             _log.exception("Vehicle %d: handling %s", self.system_id, message.get_type())
 
     def _obeys(self, sender: int) -> bool:
-        """Return whether this sender may speak: with SYSID_ENFORCE only SYSID_MYGCS."""
+        """Return whether this sender is accepted: with SYSID_ENFORCE only SYSID_MYGCS."""
         enforce = self.vehicle.params.by_name("SYSID_ENFORCE")
         if enforce is None or not enforce.value:
             return True
         mine = self.vehicle.params.by_name("SYSID_MYGCS")
         return mine is None or sender == mine.value
 
-    def _on_heartbeat(self, message: Message, _channel: Channel) -> None:
-        sender = message.get_srcSystem()
-        if self._presence.heartbeat(sender, self.schedule.sim_us, self.schedule.wall_us):
-            self._greet()
+    # --- presence of ground stations --------------------------------------------------------------
 
-    def _greet(self) -> None:
-        """Tell home and mode again with the next heartbeat: somebody does not know them yet."""
-        self._told_home = self._told_mode = None
+    def _on_heartbeat(self, message: Message, _channel: Channel) -> None:
+        system_id, wall_us = message.get_srcSystem(), self.schedule.wall_us
+        before = self._gcs_heard_us.get(system_id)
+        self._gcs_heard_us[system_id] = (self.schedule.sim_us, wall_us)
+        self.vehicle.gcs_heartbeat(system_id)
+        if before is None or wall_us - before[1] > _ABSENT_US:
+            self._resend_home_and_mode()
+
+    def repeat_heartbeats(self) -> None:
+        """Repeat to the autopilot the heartbeats that are late only because the run is fast."""
+        for system_id, (heard_sim_us, heard_wall_us) in list(self._gcs_heard_us.items()):
+            silent_sim_us = self.schedule.sim_us - heard_sim_us
+            silent_wall_us = self.schedule.wall_us - heard_wall_us
+            if silent_wall_us > _FORGET_US:
+                del self._gcs_heard_us[system_id]
+            elif silent_sim_us > _FAST * silent_wall_us + REPEAT_US // 2 and (
+                silent_wall_us < self._gcs_timeout_us()
+            ):
+                self.vehicle.gcs_heartbeat(system_id)
+
+    def _gcs_timeout_us(self) -> int:
+        info = self.vehicle.params.by_name("FS_GCS_TIMEOUT")
+        return _DEFAULT_TIMEOUT_US if info is None else int(info.value * 1e6)
+
+    # --- a link that fails on purpose -------------------------------------------------------------
+
+    def set_link_failure(self, kind: str) -> None:
+        """Fail from the next turn on, so that the command itself is answered.
+
+        ``off`` is silent, ``intermittent`` every other three seconds of simulation time, ``ok``
+        ends the failure at once.
+
+        Raises:
+            ConfigError: a link cannot fail in this way.
+        """
+        if kind not in _FAILURE_KINDS:
+            raise ConfigError(
+                f"A MAVLink link cannot fail as {kind!r}.", hint=did_you_mean(kind, _FAILURE_KINDS)
+            )
+        if kind == "ok":
+            self._failure = kind
+        else:
+            self.schedule.at_wall(self.schedule.wall_us, lambda: self._start_failure(kind))
+
+    def _start_failure(self, kind: str) -> None:
+        self._failure = kind
+
+    def _link_is_silent(self) -> bool:
+        if self._failure == "ok":
+            return False
+        return self._failure == "off" or self.schedule.sim_us // _FAILURE_INTERVAL_US % 2 == 1

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import logging
-import selectors
 from collections.abc import Callable, Mapping
 
 from pico_gz.core.ports import Link, LinkKind, is_loopback
-from pico_gz.mavlink import codec, limits
-from pico_gz.mavlink.codec import Message
+from pico_gz.mavlink import codec
 from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.framing import MavlinkCounters
-from pico_gz.mavlink.links import LinkCallbacks, Peer
+from pico_gz.mavlink.links import (
+    FRAMES_PER_S,
+    LinkCallbacks,
+    MavlinkCounters,
+    OpenLink,
+    Peer,
+)
 from pico_gz.mavlink.signing import Signer
 from pico_gz.mavlink.tcp_link import TcpServer
 from pico_gz.mavlink.udp_link import UdpLink
+from pico_gz.wire.datagrams import UdpPoller
 
 _log = logging.getLogger(__name__)
 
-OpenLink = UdpLink | TcpServer
 Members = Mapping[int, VehicleEndpoint]
+
+_DATAGRAMS_PER_POLL = 256
+_TCP_FRAMES_PER_POLL = 64
+# A client that commands the whole fleet over one connection needs a little more.
+_FRAMES_PER_S_PER_EXTRA_VEHICLE = 20
 
 
 class LinkRouter:
@@ -31,24 +39,22 @@ class LinkRouter:
         signer: Signer | None,
         clock_us: Callable[[], int],
         *,
+        is_own: Callable[[int], bool],
         bind: str,
         tcp_stall_us: int,
     ) -> None:
+        """Start without links; a frame from a system that ``is_own`` is an echo."""
         self._counters = counters
         self._signer = signer
         self._clock_us = clock_us
         self._bind = bind
         self._tcp_stall_us = tcp_stall_us
-        self._links: list[OpenLink] = []
-        self._servers: list[TcpServer] = []
-        self._dirty: list[Peer] = []
-        self._selector = selectors.DefaultSelector()
-        self._next_link_id = 0
-        self._is_own: Callable[[int], bool] = lambda _: False
-
-    def know_own_ids(self, is_own: Callable[[int], bool]) -> None:
-        """Learn which system ids are ours: frames from them are echoes."""
         self._is_own = is_own
+        self._servers: list[TcpServer] = []
+        self._udp: dict[int, UdpLink] = {}
+        self._dirty: list[Peer] = []
+        self._poller = UdpPoller()
+        self._opened = 0
 
     # --- opening and closing --------------------------------------------------------------------
 
@@ -61,46 +67,44 @@ class LinkRouter:
         """
         if spec.listens and not is_loopback(spec.host):
             _log.warning("%s: %s can be reached from other machines.", who, spec)
-        self._next_link_id += 1
-        link_id = self._next_link_id & 0xFF
-        host = self._host_for(who, members)
+        self._opened += 1
+        link_id = self._opened & 0xFF
+        callbacks = self._callbacks_for(who, members)
         if spec.kind is LinkKind.TCPIN:
             server = TcpServer(
                 spec,
                 who,
-                link_id=link_id,
-                host=host,
+                link_id,
+                callbacks,
                 clock_us=self._clock_us,
                 stall_us=self._tcp_stall_us,
             )
             server.open()
             self._servers.append(server)
-            self._links.append(server)
             return server
-        link = UdpLink(spec, who, bind=self._bind, link_id=link_id, host=host)
-        link.open(self._clock_us())
-        assert link.socket is not None
-        self._selector.register(link.socket, selectors.EVENT_READ, link)
-        self._links.append(link)
+        link = UdpLink(spec, who, link_id, callbacks, bind=self._bind)
+        self._poller.add(link.open(self._clock_us()), self._opened)
+        self._udp[self._opened] = link
         return link
 
     def close_link(self, link: OpenLink) -> None:
-        """Close one link and tell its vehicles that the peers are gone."""
-        self._links.remove(link)
+        """Close one link; its vehicles stop sending to its peers."""
         if isinstance(link, TcpServer):
             self._servers.remove(link)
-        elif link.socket is not None:
-            self._selector.unregister(link.socket)
+        elif isinstance(link, UdpLink):
+            if link.transport is not None:
+                self._poller.remove(link.transport)
+            self._udp = {key: one for key, one in self._udp.items() if one is not link}
         link.close()
 
     def close(self) -> None:
         """Close everything; closing twice is fine."""
         self.flush()
-        for link in tuple(self._links):
+        for link in self.links:
             self.close_link(link)
-        self._selector.close()
+        self._poller.close()
 
-    def _host_for(self, who: str, members: Members) -> LinkCallbacks:
+    def _callbacks_for(self, who: str, members: Members) -> LinkCallbacks:
         def joined(peer: Peer) -> None:
             _log.info("%s: sending to %s", who, peer.label)
             for endpoint in members.values():
@@ -120,11 +124,11 @@ class LinkRouter:
 
     def poll(self, now_us: int) -> None:
         """Take what has arrived, up to a limit; the rest waits for the next turn."""
-        budget = limits.DATAGRAMS_PER_POLL
-        for key, _ in self._selector.select(0):
-            budget -= key.data.poll(now_us, budget)
+        budget = _DATAGRAMS_PER_POLL
+        for key in self._poller.wait(0.0):
+            budget -= self._udp[key].poll(now_us, budget)
         for server in self._servers:
-            server.poll(now_us, limits.TCP_FRAMES_PER_POLL)
+            server.poll(now_us, _TCP_FRAMES_PER_POLL)
 
     def flush(self) -> None:
         """Hand everything queued in this turn to the operating system."""
@@ -136,30 +140,26 @@ class LinkRouter:
 
     def expire(self, now_us: int) -> None:
         """Forget peers that have been silent for too long."""
-        for link in self._links:
-            if isinstance(link, UdpLink):
-                link.expire(now_us)
+        for link in self._udp.values():
+            link.expire(now_us)
 
     def set_fleet_size(self, vehicles: int) -> None:
         """Let TCP clients, which may command the whole fleet, send accordingly more."""
-        extra = max(0, vehicles - 1) * limits.FRAMES_PER_S_PER_EXTRA_VEHICLE
+        extra = max(0, vehicles - 1) * _FRAMES_PER_S_PER_EXTRA_VEHICLE
         for server in self._servers:
-            server.frames_per_s = float(limits.FRAMES_PER_S + extra)
+            server.frames_per_s = float(FRAMES_PER_S + extra)
 
     @property
     def links(self) -> tuple[OpenLink, ...]:
         """All open links."""
-        return tuple(self._links)
+        return (*self._servers, *self._udp.values())
 
     def totals(self) -> dict[str, int]:
-        """Return what the network threads counted."""
-        sums = {"rate_limited": 0, "tcp_refused": 0, "tcp_cut": 0}
+        """Return all counters by name, those of the network threads included."""
+        sums = self._counters.as_dict()
         for server in tuple(self._servers):
-            sums["rate_limited"] += server.rate_limited
-            sums["tcp_refused"] += server.refused
-            sums["tcp_cut"] += server.cut
-            for name, count in server.split_totals().items():
-                sums[name] = sums.get(name, 0) + count
+            for name, count in server.network_counters.as_dict().items():
+                sums[name] += count
         return sums
 
     # --- receiving ------------------------------------------------------------------------------
@@ -187,18 +187,9 @@ class LinkRouter:
         message = codec.decode(raw)
         if message is None:
             return
-        target = _target_system(message)
-        if target:
-            endpoint = members.get(target)
+        # MANUAL_CONTROL alone calls it differently; 0 is the whole fleet.
+        target = int(getattr(message, "target_system", getattr(message, "target", 0)))
+        endpoints = tuple(members.values()) if target == 0 else (members.get(target),)
+        for endpoint in endpoints:
             if endpoint is not None:
                 endpoint.receive(raw, message, peer)
-            return
-        for endpoint in tuple(members.values()):
-            endpoint.receive(raw, message, peer)
-
-
-def _target_system(message: Message) -> int:
-    """Return whom a message is for; 0 is everybody."""
-    target = getattr(message, "target_system", None)
-    # MANUAL_CONTROL alone calls it differently.
-    return int(getattr(message, "target", 0) if target is None else target)

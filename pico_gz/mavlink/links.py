@@ -1,29 +1,102 @@
-"""Receivers of frames, callbacks of a link, and opening sockets."""
+"""Receivers of frames: rate limits, sequence numbers and counters."""
 
 from __future__ import annotations
 
-import errno
-import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
-from pico_gz.core.port_owner import owner_of
-from pico_gz.core.ports import Link, LinkKind
-from pico_gz.errors import ConfigError, MavlinkError, PortClashError
-from pico_gz.mavlink import codec, limits
-from pico_gz.mavlink.framing import MavlinkCounters
+from pico_gz.core.ports import Link
+from pico_gz.mavlink import codec
+from pico_gz.mavlink.codec import Outgoing, SplitCounters
+from pico_gz.mavlink.signing import Signer
+
+FRAMES_PER_S = 500
+# How many of them may come at once: each costs a decode in the step that takes it.
+FRAMES_BURST = 100
+PEER_TIMEOUT_US = 10_000_000
+# A peer on another machine must keep sending before it gets a stream: one small forged frame
+# would otherwise buy ten seconds of telemetry for its victim.
+_FAR_PEER_MIN_FRAMES = 2
+_FAR_PEER_MIN_AGE_US = 1_000_000
+
+
+class TokenBucket:
+    """Lets ``rate_per_s`` through on average, and bursts up to ``burst``."""
+
+    __slots__ = ("_filled_us", "_tokens", "burst", "rate_per_s")
+
+    def __init__(self, rate_per_s: float, burst: float, now_us: int = 0) -> None:
+        self.rate_per_s = rate_per_s
+        self.burst = burst
+        self._tokens = burst
+        self._filled_us = now_us
+
+    def take(self, now_us: int, count: float = 1.0) -> bool:
+        """Take ``count`` tokens at wall time ``now_us``, or none and return False."""
+        elapsed_us = now_us - self._filled_us
+        if elapsed_us > 0:
+            self._tokens = min(self.burst, self._tokens + elapsed_us * self.rate_per_s * 1e-6)
+            self._filled_us = now_us
+        if self._tokens < count:
+            return False
+        self._tokens -= count
+        return True
+
+
+@dataclass(slots=True)
+class MavlinkCounters:
+    """Totals since ``open``; plain integers, written by one thread and read from any.
+
+    Attributes:
+        frames_in: good frames taken.
+        frames_out: frames handed to a link.
+        rate_limited: frames refused because their sender is over its rate.
+        signed_dropped: signed frames refused because we have no key.
+        signature_refused: unsigned or wrongly signed frames refused because we have one.
+        oversized: datagrams longer than any sensible bundle.
+        echoes: frames that carry our own vehicle's id.
+        peers_refused: senders refused because all places are taken by live peers.
+        send_dropped: datagrams that could not be handed to the kernel at once.
+        tcp_refused: connections beyond the limit.
+        tcp_dropped: telemetry frames dropped from a full queue.
+        tcp_cut: clients cut because they took nothing for too long.
+        handler_errors: messages whose handling raised.
+        encode_errors: messages that could not be packed.
+        split: what was found between good frames.
+    """
+
+    frames_in: int = 0
+    frames_out: int = 0
+    rate_limited: int = 0
+    signed_dropped: int = 0
+    signature_refused: int = 0
+    oversized: int = 0
+    echoes: int = 0
+    peers_refused: int = 0
+    send_dropped: int = 0
+    tcp_refused: int = 0
+    tcp_dropped: int = 0
+    tcp_cut: int = 0
+    handler_errors: int = 0
+    encode_errors: int = 0
+    split: SplitCounters = field(default_factory=SplitCounters)
+
+    def as_dict(self) -> dict[str, int]:
+        """Return all totals by name."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "split"}
+        return own | {f.name: getattr(self.split, f.name) for f in fields(self.split)}
 
 
 class Peer(ABC):
-    """Somebody our frames go to.
+    """A receiver of our frames.
 
     Attributes:
         label: for people, e.g. ``udp 127.0.0.1:14550``.
         near: on this machine, or chosen by configuration: streams start at once.
         permanent: chosen by configuration: never timed out or evicted.
         link_id: which link it is on, for signatures (0..255).
-        v1: it has only ever spoken MAVLink 1, so we answer in kind.
+        v1: it has only ever sent MAVLink 1, so we answer in kind.
         closed: it is gone; nothing is sent any more.
     """
 
@@ -37,7 +110,7 @@ class Peer(ABC):
         self.first_heard_us = -1
         self.last_heard_us = -1
         self._frames_heard = 0
-        self._spoke_v2 = False
+        self._sent_v2 = False
 
     @abstractmethod
     def write(self, raw: bytes, *, keep: bool) -> None:
@@ -53,9 +126,9 @@ class Peer(ABC):
         return self._frames_heard > 0
 
     def forget_heard(self) -> None:
-        """Take it for somebody who has not spoken yet."""
+        """Treat it as a peer that has not sent anything yet."""
         self._frames_heard = 0
-        self._spoke_v2 = self.v1 = False
+        self._sent_v2 = self.v1 = False
 
     def heard(self, raw: bytes, now_us: int) -> None:
         """Note a good frame from it at wall time ``now_us``."""
@@ -63,30 +136,30 @@ class Peer(ABC):
             self.first_heard_us = now_us
         self._frames_heard += 1
         self.last_heard_us = now_us
-        if not self._spoke_v2:
-            self._spoke_v2 = not codec.is_v1(raw)
-            self.v1 = not self._spoke_v2
+        if not self._sent_v2:
+            self._sent_v2 = not codec.is_v1(raw)
+            self.v1 = not self._sent_v2
 
     def may_stream(self, now_us: int) -> bool:
-        """Return whether it may have streams: near, or it kept talking for a while."""
+        """Return whether it may have streams: near, or it has been sending for a while."""
         return self.near or (
-            self._frames_heard >= limits.FAR_PEER_MIN_FRAMES
-            and now_us - self.first_heard_us >= limits.FAR_PEER_MIN_AGE_US
+            self._frames_heard >= _FAR_PEER_MIN_FRAMES
+            and now_us - self.first_heard_us >= _FAR_PEER_MIN_AGE_US
         )
 
     def is_silent(self, now_us: int) -> bool:
-        """Return whether it has been silent for so long that it is taken for gone."""
-        return not self.permanent and now_us - self.last_heard_us > limits.PEER_TIMEOUT_US
+        """Return whether it has been silent for so long that it counts as gone."""
+        return not self.permanent and now_us - self.last_heard_us > PEER_TIMEOUT_US
 
 
 @dataclass(frozen=True, slots=True)
 class LinkCallbacks:
-    """The other side of a link.
+    """What a link reports to.
 
     Attributes:
         counters: where to count.
         dirty: peers that have something to send at the end of the turn.
-        admit: whether a good frame may be looked at (signatures).
+        admit: whether a good frame may be handled (signatures).
         deliver: takes an admitted frame and its sender.
         joined: a peer is there; start sending to it.
         left: a peer is gone.
@@ -100,95 +173,71 @@ class LinkCallbacks:
     left: Callable[[Peer], None]
 
 
-_RECEIVE_BUFFER_BYTES = 1 << 20
-_BACKLOG = 16
+class OpenLink(ABC):
+    """A socket that carries one vehicle, or the whole fleet; each kind has its ``open``.
 
-
-def resolve(host: str, port: int) -> tuple[str, int]:
-    """Return the IPv4 address of a host name.
-
-    Raises:
-        ConfigError: there is no such host.
+    Attributes:
+        spec: what it opens.
+        who: its owner, for messages to people.
+        link_id: its number, for signatures.
+        callbacks: where frames and peers are reported.
     """
-    try:
-        found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_DGRAM)
-    except OSError as error:
-        raise ConfigError(
-            f"The ground station's host {host!r} is not known here: {error}.",
-            hint="Set [net] gcs_host to an address.",
-        ) from error
-    address = found[0][4]
-    return str(address[0]), int(address[1])
+
+    def __init__(self, spec: Link, who: str, link_id: int, callbacks: LinkCallbacks) -> None:
+        self.spec = spec
+        self.who = who
+        self.link_id = link_id
+        self.callbacks = callbacks
+
+    @property
+    @abstractmethod
+    def peers(self) -> tuple[Peer, ...]:
+        """The receivers it has now."""
+
+    @abstractmethod
+    def local_port(self) -> int:
+        """Return the port of the socket; 0 while closed."""
+
+    @abstractmethod
+    def poll(self, now_us: int, budget: int) -> int:
+        """Handle at most ``budget`` of what has arrived; return how many there were."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the socket and drop the peers; closing twice is fine."""
 
 
-def open_udp(host: str, port: int, who: str) -> socket.socket:
-    """Return a bound non-blocking UDP socket; port 0 takes any free one.
+class Channel:
+    """Frames messages of one vehicle for one receiver.
 
-    Raises:
-        PortClashError: the port is in use; names ``who`` wanted it, and who has it.
+    Every receiver has its own sequence, so an answer to one leaves no gap for the others.
     """
-    return _bound(socket.SOCK_DGRAM, host, port, who)
 
+    __slots__ = ("_counters", "_sequence", "_signer", "_system_id", "peer")
 
-def open_tcp_listener(host: str, port: int, who: str) -> socket.socket:
-    """Return a listening non-blocking TCP socket.
+    def __init__(
+        self, system_id: int, peer: Peer, counters: MavlinkCounters, signer: Signer | None = None
+    ) -> None:
+        self.peer = peer
+        self._system_id = system_id
+        self._counters = counters
+        self._signer = signer
+        self._sequence = 0
 
-    Raises:
-        PortClashError: the port is in use; names ``who`` wanted it, and who has it.
-    """
-    sock = _bound(socket.SOCK_STREAM, host, port, who)
-    try:
-        sock.listen(_BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise _clash("tcp", host, port, who, error) from error
-    return sock
-
-
-def _bound(kind: socket.SocketKind, host: str, port: int, who: str) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, kind)
-    try:
-        sock.setblocking(False)
-        if kind == socket.SOCK_STREAM:
-            # Lets a port be taken again right after a run; two listeners still clash.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    def send(self, out: Outgoing) -> None:
+        """Frame and queue a message; one that MAVLink 1 lacks is left out for such a peer."""
+        peer = self.peer
+        if peer.closed:
+            return
+        if peer.v1:
+            if not codec.fits_v1(out.msg_id):
+                return
+            raw = codec.frame(out, self._sequence, self._system_id, v1=True)
+        elif self._signer is None:
+            raw = codec.frame(out, self._sequence, self._system_id)
         else:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-        sock.bind((host, port))
-    except OSError as error:
-        sock.close()
-        raise _clash(
-            "tcp" if kind == socket.SOCK_STREAM else "udp", host, port, who, error
-        ) from error
-    return sock
-
-
-def _clash(protocol: str, host: str, port: int, who: str, error: OSError) -> Exception:
-    if error.errno != errno.EADDRINUSE:
-        reason = error.strerror or str(error)
-        return MavlinkError(f"{who}: cannot bind {protocol.upper()} {host}:{port}: {reason}.")
-    owner = owner_of(protocol, port)
-    by_whom = f" by {owner}" if owner else ""
-    return PortClashError(
-        f"{who}: {protocol.upper()} port {port} on {host} is in use{by_whom}.",
-        hint="Choose other ports, or run with --port-offset auto.",
-    )
-
-
-def check_plan(claims: list[tuple[str, Link]]) -> None:
-    """Refuse a plan in which two links listen on one port.
-
-    Raises:
-        PortClashError: names both claimants.
-    """
-    taken: dict[tuple[bool, int], str] = {}
-    for who, spec in claims:
-        if not spec.listens:
-            continue
-        key = (spec.kind is LinkKind.TCPIN, spec.port)
-        if key in taken:
-            raise PortClashError(
-                f"{taken[key]} and {who.lower()} both want {spec}.",
-                hint="Give each its own port, or make it one link of the fleet.",
-            )
-        taken[key] = who
+            raw = codec.frame(out, self._sequence, self._system_id, flags=codec.FLAG_SIGNED)
+            raw = self._signer.sign(raw, peer.link_id)
+        self._sequence = (self._sequence + 1) & 0xFF
+        self._counters.frames_out += 1
+        peer.write(raw, keep=out.keep)

@@ -6,20 +6,21 @@ import math
 from dataclasses import dataclass, field
 
 from pico_gz.core.ground_control import MAX_ITEMS, MissionItem, MissionResult, MissionType, Result
-from pico_gz.mavlink.codec import Message, mav
-from pico_gz.mavlink.service import Context, Handler
-from pico_gz.mavlink.signing import Channel
+from pico_gz.mavlink.codec import Message, mav, sender_of
+from pico_gz.mavlink.endpoint import Handler, Service, VehicleEndpoint
+from pico_gz.mavlink.links import Channel
 
-_GLOBAL_FRAMES = frozenset(
-    {
-        mav.MAV_FRAME_GLOBAL,
-        mav.MAV_FRAME_GLOBAL_RELATIVE_ALT,
-        mav.MAV_FRAME_GLOBAL_INT,
-        mav.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
-        mav.MAV_FRAME_GLOBAL_TERRAIN_ALT,
-        mav.MAV_FRAME_GLOBAL_TERRAIN_ALT_INT,
-    }
+# Heights over home.
+RELATIVE_FRAMES = frozenset(
+    {mav.MAV_FRAME_GLOBAL_RELATIVE_ALT, mav.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT}
 )
+# A rover is on the ground in all of them: latitude and longitude are what counts.
+GLOBAL_FRAMES = RELATIVE_FRAMES | {
+    mav.MAV_FRAME_GLOBAL,
+    mav.MAV_FRAME_GLOBAL_INT,
+    mav.MAV_FRAME_GLOBAL_TERRAIN_ALT,
+    mav.MAV_FRAME_GLOBAL_TERRAIN_ALT_INT,
+}
 # The "_INT" frames mean the same place; one number per meaning is stored.
 _PLAIN_FRAME = {
     mav.MAV_FRAME_GLOBAL_INT: mav.MAV_FRAME_GLOBAL,
@@ -29,6 +30,16 @@ _PLAIN_FRAME = {
 _MAX_LAT_E7 = 900_000_000
 _MAX_LON_E7 = 1_800_000_000
 _I32_MAX = 2**31 - 1
+_RETRY_US = 1_000_000
+_TRIES = 5
+_ALL_TYPES = 255
+_GUIDED_ITEM = 2
+
+
+def is_place(lat_e7: float, lon_e7: float) -> bool:
+    """Whether these are somewhere; 0/0 is what a ground station sends that has no place."""
+    in_range = abs(lat_e7) <= _MAX_LAT_E7 and abs(lon_e7) <= _MAX_LON_E7
+    return in_range and not lat_e7 == lon_e7 == 0
 
 
 def item_from_message(message: Message) -> MissionItem | MissionResult:
@@ -40,14 +51,15 @@ def item_from_message(message: Message) -> MissionItem | MissionResult:
         if isinstance(scaled, MissionResult):
             return scaled
         lat_e7, lon_e7 = scaled
-    if message.frame in _GLOBAL_FRAMES:
+    if message.frame in GLOBAL_FRAMES:
         if abs(lat_e7) > _MAX_LAT_E7:
             return MissionResult.INVALID_PARAM5_X
         if abs(lon_e7) > _MAX_LON_E7:
             return MissionResult.INVALID_PARAM6_Y
     if not math.isfinite(message.z):
         return MissionResult.INVALID_PARAM7
-    if any(math.isinf(value) for value in _params(message)):
+    params = (message.param1, message.param2, message.param3, message.param4)
+    if any(math.isinf(value) for value in params):
         return MissionResult.INVALID
     return MissionItem(
         seq=message.seq,
@@ -65,10 +77,6 @@ def item_from_message(message: Message) -> MissionItem | MissionResult:
     )
 
 
-def _params(message: Message) -> tuple[float, float, float, float]:
-    return message.param1, message.param2, message.param3, message.param4
-
-
 def _scaled(message: Message) -> tuple[int, int] | MissionResult:
     """Return x and y of the float form in 1e-7 degrees."""
     if not math.isfinite(message.x) or abs(message.x) * 1e7 > _I32_MAX:
@@ -81,7 +89,7 @@ def _scaled(message: Message) -> tuple[int, int] | MissionResult:
 def item_to_message(
     item: MissionItem, kind: MissionType, receiver: tuple[int, int], *, as_int: bool
 ) -> Message:
-    """Build MISSION_ITEM_INT, or MISSION_ITEM for those who asked with the old request."""
+    """Build MISSION_ITEM_INT, or MISSION_ITEM to answer the old request."""
     head = (
         *receiver,
         item.seq,
@@ -101,12 +109,6 @@ def item_to_message(
     return mav.MAVLink_mission_item_message(
         *head, item.lat_e7 * 1e-7, item.lon_e7 * 1e-7, item.alt_m, int(kind)
     )
-
-
-_RETRY_US = 1_000_000
-_TRIES = 5
-_ALL_TYPES = 255
-_GUIDED_ITEM = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -129,15 +131,14 @@ class _Upload:
         return self.first + len(self.items)
 
 
-class MissionService:
+class MissionService(Service):
     """Item lists of one vehicle; any number of readers, one writer at a time."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, endpoint: VehicleEndpoint) -> None:
+        super().__init__(endpoint)
         self._upload: _Upload | None = None
 
     def handlers(self) -> dict[int, Handler]:
-        """Return what this service answers."""
         return {
             mav.MAVLINK_MSG_ID_MISSION_COUNT: self._on_count,
             mav.MAVLINK_MSG_ID_MISSION_WRITE_PARTIAL_LIST: self._on_partial,
@@ -166,8 +167,8 @@ class MissionService:
             self._ack(channel, message, MissionResult.NO_SPACE)
         elif message.count == 0:
             self._upload = None
-            self._ack(channel, message, self._context.vehicle.missions.clear(kind))
-            self._context.vehicle_changed()
+            self._ack(channel, message, self._vehicle.missions.clear(kind))
+            self._endpoint.vehicle_changed()
         else:
             self._begin(message, channel, kind, (0, message.count - 1), ((), ()))
 
@@ -175,7 +176,7 @@ class MissionService:
         kind = self._writable_kind(message, channel)
         if kind is None:
             return
-        items = tuple(self._context.vehicle.missions.items(kind))
+        items = tuple(self._vehicle.missions.items(kind))
         first, last = message.start_index, message.end_index
         if not 0 <= first <= last < len(items):
             self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
@@ -190,25 +191,23 @@ class MissionService:
         span: tuple[int, int],
         around: tuple[tuple[MissionItem, ...], tuple[MissionItem, ...]],
     ) -> None:
-        upload = _Upload(channel, _sender(message), kind, *span, *around)
-        self._upload = upload
-        self._request(upload)
+        self._upload = _Upload(channel, sender_of(message), kind, *span, *around)
+        self._request(self._upload)
 
     def _request(self, upload: _Upload) -> None:
         """Ask for the next item, and again while it does not come."""
-        system, component = upload.requester
         # A MAVLink 1 ground station may not know the integer form of the request.
         build = (
             mav.MAVLink_mission_request_message
             if upload.channel.peer.v1
             else mav.MAVLink_mission_request_int_message
         )
-        message = build(system, component, upload.expected, int(upload.kind))
-        self._context.reply(upload.channel, message)
+        message = build(*upload.requester, upload.expected, int(upload.kind))
+        self._endpoint.reply(upload.channel, message)
         upload.tries += 1
         expected = upload.expected
-        due_us = self._context.schedule.wall_us + _RETRY_US
-        self._context.schedule.at_wall(due_us, lambda: self._retry(upload, expected))
+        due_us = self._endpoint.schedule.wall_us + _RETRY_US
+        self._endpoint.schedule.at_wall(due_us, lambda: self._retry(upload, expected))
 
     def _retry(self, upload: _Upload, expected: int) -> None:
         if upload is not self._upload or upload.expected != expected:
@@ -239,7 +238,7 @@ class MissionService:
         if isinstance(item, MissionResult):
             self._finish(upload, item)
             return
-        verdict = self._context.vehicle.missions.check(upload.kind, item)
+        verdict = self._vehicle.missions.check(upload.kind, item)
         if verdict is not MissionResult.ACCEPTED:
             self._finish(upload, verdict)
             return
@@ -249,25 +248,22 @@ class MissionService:
             self._request(upload)
             return
         whole_list = (*upload.before, *upload.items, *upload.after)
-        self._finish(upload, self._context.vehicle.missions.replace(upload.kind, whole_list))
+        self._finish(upload, self._vehicle.missions.replace(upload.kind, whole_list))
 
     def _finish(self, upload: _Upload, result: MissionResult) -> None:
         self._upload = None
-        system, component = upload.requester
-        self._context.reply(
-            upload.channel,
-            mav.MAVLink_mission_ack_message(system, component, int(result), int(upload.kind)),
-        )
-        self._context.vehicle_changed()
+        ack = mav.MAVLink_mission_ack_message(*upload.requester, int(result), int(upload.kind))
+        self._endpoint.reply(upload.channel, ack)
+        self._endpoint.vehicle_changed()
 
     def _on_guided_item(self, message: Message, channel: Channel) -> None:
-        """Take the old way to say "go there": a lone item with ``current`` 2."""
+        """Take the old form of a guided target: a lone item with ``current`` 2."""
         item = item_from_message(message)
         if isinstance(item, MissionItem):
-            done = self._context.vehicle.guided.to_global(item.lat_e7, item.lon_e7)
+            done = self._vehicle.guided.to_global(item.lat_e7, item.lon_e7)
             item = MissionResult.ACCEPTED if done is Result.ACCEPTED else MissionResult.DENIED
         self._ack(channel, message, item)
-        self._context.vehicle_changed()
+        self._endpoint.vehicle_changed()
 
     # --- download and the rest --------------------------------------------------------------
 
@@ -276,9 +272,9 @@ class MissionService:
         if kind is None:
             self._ack(channel, message, MissionResult.UNSUPPORTED)
             return
-        count = len(self._context.vehicle.missions.items(kind))
-        self._context.reply(
-            channel, mav.MAVLink_mission_count_message(*_sender(message), count, int(kind))
+        count = len(self._vehicle.missions.items(kind))
+        self._endpoint.reply(
+            channel, mav.MAVLink_mission_count_message(*sender_of(message), count, int(kind))
         )
 
     def _on_request(self, message: Message, channel: Channel) -> None:
@@ -286,13 +282,13 @@ class MissionService:
         if kind is None:
             self._ack(channel, message, MissionResult.UNSUPPORTED)
             return
-        items = self._context.vehicle.missions.items(kind)
+        items = self._vehicle.missions.items(kind)
         if message.seq >= len(items):
             self._ack(channel, message, MissionResult.INVALID_SEQUENCE)
             return
         as_int = message.get_msgId() == mav.MAVLINK_MSG_ID_MISSION_REQUEST_INT
-        item = item_to_message(items[message.seq], kind, _sender(message), as_int=as_int)
-        self._context.reply(channel, item)
+        item = item_to_message(items[message.seq], kind, sender_of(message), as_int=as_int)
+        self._endpoint.reply(channel, item)
 
     def _on_ack(self, message: Message, channel: Channel) -> None:
         """End an upload that its own sender cancels; the end of a download needs nothing."""
@@ -312,15 +308,15 @@ class MissionService:
         if kinds:
             self._upload = None
         for kind in kinds:
-            result = max(result, self._context.vehicle.missions.clear(kind))
+            result = max(result, self._vehicle.missions.clear(kind))
         self._ack(channel, message, result)
-        self._context.vehicle_changed()
+        self._endpoint.vehicle_changed()
 
     def _on_set_current(self, message: Message, channel: Channel) -> None:
         """Change the current item; the answer is what holds now, changed or not."""
-        self._context.vehicle.missions.set_current(message.seq)
-        self._context.vehicle_changed()
-        current = self._context.packed(mav.MAVLINK_MSG_ID_MISSION_CURRENT)
+        self._vehicle.missions.set_current(message.seq)
+        self._endpoint.vehicle_changed()
+        current = self._endpoint.packed(mav.MAVLINK_MSG_ID_MISSION_CURRENT)
         if current is not None:
             channel.send(current)
 
@@ -339,14 +335,10 @@ class MissionService:
         return self._upload is not None and self._upload.channel is not channel
 
     def _ack(self, channel: Channel, message: Message, result: MissionResult) -> None:
-        self._context.reply(
+        self._endpoint.reply(
             channel,
-            mav.MAVLink_mission_ack_message(*_sender(message), int(result), message.mission_type),
+            mav.MAVLink_mission_ack_message(*sender_of(message), int(result), message.mission_type),
         )
-
-
-def _sender(message: Message) -> tuple[int, int]:
-    return message.get_srcSystem(), message.get_srcComponent()
 
 
 def _kind_of(message: Message) -> MissionType | None:

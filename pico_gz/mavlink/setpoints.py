@@ -6,8 +6,9 @@ import math
 
 from pico_gz.core.units import PWM_VALID_MAX_US, PWM_VALID_MIN_US
 from pico_gz.mavlink.codec import Message, mav
-from pico_gz.mavlink.service import GLOBAL_FRAMES, Context, Handler, is_place
-from pico_gz.mavlink.signing import Channel
+from pico_gz.mavlink.endpoint import Handler, Service
+from pico_gz.mavlink.links import Channel
+from pico_gz.mavlink.missions import GLOBAL_FRAMES, is_place
 
 _IGNORE_POSITION = 0b11
 _IGNORE_VELOCITY = 0b11 << 3
@@ -19,6 +20,12 @@ _ATTITUDE_IGNORE_ATTITUDE = 1 << 7
 _BODY_FRAMES = frozenset({mav.MAV_FRAME_BODY_NED, mav.MAV_FRAME_BODY_OFFSET_NED})
 _OFFSET_FRAMES = _BODY_FRAMES | {mav.MAV_FRAME_LOCAL_OFFSET_NED}
 _LOCAL_FRAMES = _OFFSET_FRAMES | {mav.MAV_FRAME_LOCAL_NED}
+_AXIS_FULL = 1000.0
+_AXIS_UNUSED = 0x7FFF
+_OLD_CHANNELS = 8
+_CHANNELS = 18
+_RELEASE_NEW = 0xFFFE
+_DEFAULT_GCS = 255
 
 
 def _rotated(x: float, y: float, yaw_rad: float) -> tuple[float, float]:
@@ -27,18 +34,20 @@ def _rotated(x: float, y: float, yaw_rad: float) -> tuple[float, float]:
     return x * cos - y * sin, x * sin + y * cos
 
 
-class GuidedService:
-    """Targets for GUIDED mode; the autopilot ignores them in other modes."""
+class SetpointService(Service):
+    """Targets for GUIDED mode, and sticks.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    The autopilot ignores targets in other modes; sticks count only from the ground station that
+    ``SYSID_MYGCS`` names.
+    """
 
     def handlers(self) -> dict[int, Handler]:
-        """Return what this service takes."""
         return {
             mav.MAVLINK_MSG_ID_SET_POSITION_TARGET_LOCAL_NED: self._on_local,
             mav.MAVLINK_MSG_ID_SET_POSITION_TARGET_GLOBAL_INT: self._on_global,
             mav.MAVLINK_MSG_ID_SET_ATTITUDE_TARGET: self._on_attitude,
+            mav.MAVLINK_MSG_ID_MANUAL_CONTROL: self._on_manual_control,
+            mav.MAVLINK_MSG_ID_RC_CHANNELS_OVERRIDE: self._on_override,
         }
 
     def _on_local(self, m: Message, _channel: Channel) -> None:
@@ -50,14 +59,14 @@ class GuidedService:
         if not (math.isfinite(m.x) and math.isfinite(m.y)):
             return
         north_m, east_m = m.x, m.y
-        belief = self._context.telemetry()
+        estimate = self._endpoint.telemetry()
         if m.coordinate_frame in _BODY_FRAMES:
-            north_m, east_m = _rotated(north_m, east_m, belief.yaw_rad)
+            north_m, east_m = _rotated(north_m, east_m, estimate.yaw_rad)
         if m.coordinate_frame in _OFFSET_FRAMES:
-            north_m += belief.north_m
-            east_m += belief.east_m
-        self._context.vehicle.guided.to_local(north_m, east_m, yaw_rad=_yaw(m))
-        self._context.vehicle_changed()
+            north_m += estimate.north_m
+            east_m += estimate.east_m
+        self._vehicle.guided.to_local(north_m, east_m, yaw_rad=_yaw(m))
+        self._endpoint.vehicle_changed()
 
     def _on_global(self, m: Message, _channel: Channel) -> None:
         if m.coordinate_frame not in GLOBAL_FRAMES:
@@ -65,35 +74,33 @@ class GuidedService:
         if m.type_mask & _IGNORE_POSITION:
             self._by_velocity(m, in_body=False)
         elif is_place(m.lat_int, m.lon_int):
-            self._context.vehicle.guided.to_global(m.lat_int, m.lon_int)
-            self._context.vehicle_changed()
+            self._vehicle.guided.to_global(m.lat_int, m.lon_int)
+            self._endpoint.vehicle_changed()
 
     def _by_velocity(self, m: Message, *, in_body: bool) -> None:
         """Drive by what is left without a position: velocity, heading, turn rate."""
-        own_yaw_rad = self._context.telemetry().yaw_rad if in_body else 0.0
+        own_yaw_rad = self._endpoint.telemetry().yaw_rad if in_body else 0.0
         yaw_rad, yaw_rate = _yaw(m), _yaw_rate(m)
         if yaw_rad is not None:
             yaw_rad += own_yaw_rad
         has_velocity = not m.type_mask & _IGNORE_VELOCITY
         if has_velocity and not (math.isfinite(m.vx) and math.isfinite(m.vy)):
             return
-        vehicle = self._context.vehicle
         if has_velocity and yaw_rad is None and yaw_rate is None:
-            vehicle.guided.velocity(_rotated(m.vx, m.vy, own_yaw_rad))
+            self._vehicle.guided.velocity(_rotated(m.vx, m.vy, own_yaw_rad))
         elif has_velocity:
-            # With a heading of its own the velocity is a speed; its x says which way.
+            # With a heading of its own the velocity is a speed; the sign of x gives the direction.
             speed_mps = math.hypot(m.vx, m.vy)
             self._turn(-speed_mps if m.vx < 0.0 else speed_mps, yaw_rad, yaw_rate)
         elif yaw_rad is not None or yaw_rate is not None:
             self._turn(0.0, yaw_rad, yaw_rate)
-        self._context.vehicle_changed()
+        self._endpoint.vehicle_changed()
 
     def _turn(self, speed_mps: float, yaw_rad: float | None, yaw_rate: float | None) -> None:
-        vehicle = self._context.vehicle
         if yaw_rad is not None:
-            vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rad=yaw_rad)
+            self._vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rad=yaw_rad)
         else:
-            vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rate_radps=yaw_rate)
+            self._vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rate_radps=yaw_rate)
 
     def _on_attitude(self, m: Message, _channel: Channel) -> None:
         if m.type_mask & _ATTITUDE_IGNORE_THRUST or not math.isfinite(m.thrust):
@@ -106,8 +113,37 @@ class GuidedService:
             yaw_rate = m.body_yaw_rate
         if yaw_rad is not None or yaw_rate is not None:
             thrust = min(1.0, max(-1.0, m.thrust))
-            self._context.vehicle.guided.heading(yaw_rad, yaw_rate, thrust)
-            self._context.vehicle_changed()
+            self._vehicle.guided.heading(yaw_rad, yaw_rate, thrust)
+            self._endpoint.vehicle_changed()
+
+    # --- sticks -----------------------------------------------------------------------------
+
+    def _is_my_gcs(self, message: Message) -> bool:
+        info = self._vehicle.params.by_name("SYSID_MYGCS")
+        expected = _DEFAULT_GCS if info is None else info.value
+        return bool(message.get_srcSystem() == expected)
+
+    def _on_manual_control(self, m: Message, _channel: Channel) -> None:
+        if self._is_my_gcs(m):
+            axes = (_axis(m.x), _axis(m.y), _axis(m.z), _axis(m.r))
+            self._vehicle.manual_control(*axes, m.buttons)
+
+    def _on_override(self, m: Message, _channel: Channel) -> None:
+        if not self._is_my_gcs(m):
+            return
+        pulses: dict[int, int] = {}
+        released: list[int] = []
+        for number in range(1, _CHANNELS + 1):
+            raw = getattr(m, f"chan{number}_raw")
+            # Channels above 8 came later: there 0 means "not sent", so release has its own number.
+            if raw == (0 if number <= _OLD_CHANNELS else _RELEASE_NEW):
+                released.append(number)
+            elif PWM_VALID_MIN_US <= raw <= PWM_VALID_MAX_US:
+                pulses[number] = raw
+        if released:
+            self._vehicle.release_rc_override(released)
+        if pulses:
+            self._vehicle.rc_override(pulses)
 
 
 def _yaw(m: Message) -> float | None:
@@ -129,55 +165,6 @@ def _yaw_of_quaternion(quat_wxyz: list[float]) -> float | None:
     return math.atan2(2.0 * (w * z + x * y), norm * norm - 2.0 * (y * y + z * z))
 
 
-_AXIS_FULL = 1000.0
-_AXIS_UNUSED = 0x7FFF
-_OLD_CHANNELS = 8
-_CHANNELS = 18
-_RELEASE_NEW = 0xFFFE
-_DEFAULT_GCS = 255
-
-
 def _axis(raw: int) -> float:
     """Return an axis in -1..1; one that does not exist rests in the middle."""
     return 0.0 if raw == _AXIS_UNUSED else min(1.0, max(-1.0, raw / _AXIS_FULL))
-
-
-class ManualService:
-    """Sticks of the ground station that ``SYSID_MYGCS`` names; others are ignored."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def handlers(self) -> dict[int, Handler]:
-        """Return what this service takes."""
-        return {
-            mav.MAVLINK_MSG_ID_MANUAL_CONTROL: self._on_manual_control,
-            mav.MAVLINK_MSG_ID_RC_CHANNELS_OVERRIDE: self._on_override,
-        }
-
-    def _is_my_gcs(self, message: Message) -> bool:
-        info = self._context.vehicle.params.by_name("SYSID_MYGCS")
-        expected = _DEFAULT_GCS if info is None else info.value
-        return bool(message.get_srcSystem() == expected)
-
-    def _on_manual_control(self, m: Message, _channel: Channel) -> None:
-        if self._is_my_gcs(m):
-            axes = (_axis(m.x), _axis(m.y), _axis(m.z), _axis(m.r))
-            self._context.vehicle.manual_control(*axes, m.buttons)
-
-    def _on_override(self, m: Message, _channel: Channel) -> None:
-        if not self._is_my_gcs(m):
-            return
-        pulses: dict[int, int] = {}
-        released: list[int] = []
-        for number in range(1, _CHANNELS + 1):
-            raw = getattr(m, f"chan{number}_raw")
-            # Channels above 8 came later: there 0 means "not sent", so release has its own word.
-            if raw == (0 if number <= _OLD_CHANNELS else _RELEASE_NEW):
-                released.append(number)
-            elif PWM_VALID_MIN_US <= raw <= PWM_VALID_MAX_US:
-                pulses[number] = raw
-        if released:
-            self._context.vehicle.release_rc_override(released)
-        if pulses:
-            self._context.vehicle.rc_override(pulses)

@@ -1,4 +1,4 @@
-"""Signed frames, and sequence numbers per receiver.
+"""Signs and verifies frames.
 
 Written here instead of using pymavlink's, which stores a stream's time before it has checked
 the hash, so that one forged frame could lock a real sender out.
@@ -13,9 +13,6 @@ from pathlib import Path
 
 from pico_gz.errors import ConfigError
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.codec import Outgoing
-from pico_gz.mavlink.framing import MavlinkCounters
-from pico_gz.mavlink.links import Peer
 
 KEY_BYTES = 32
 # 2015-01-01 in Unix seconds: where signature time starts; it counts in 10 us.
@@ -114,39 +111,3 @@ class Signer:
 
     def _hash(self, data: bytes) -> bytes:
         return hashlib.sha256(self._key + data).digest()[:_HASH_BYTES]
-
-
-class Channel:
-    """Frames messages of one vehicle for one receiver.
-
-    Every receiver has its own sequence, so an answer to one leaves no gap for the others.
-    """
-
-    __slots__ = ("_counters", "_sequence", "_signer", "_system_id", "peer")
-
-    def __init__(
-        self, system_id: int, peer: Peer, counters: MavlinkCounters, signer: Signer | None = None
-    ) -> None:
-        self.peer = peer
-        self._system_id = system_id
-        self._counters = counters
-        self._signer = signer
-        self._sequence = 0
-
-    def send(self, out: Outgoing) -> None:
-        """Frame and queue a message; one that MAVLink 1 lacks is left out for such a peer."""
-        peer = self.peer
-        if peer.closed:
-            return
-        if peer.v1:
-            if not codec.fits_v1(out.msg_id):
-                return
-            raw = codec.frame(out, self._sequence, self._system_id, v1=True)
-        elif self._signer is None:
-            raw = codec.frame(out, self._sequence, self._system_id)
-        else:
-            raw = codec.frame(out, self._sequence, self._system_id, flags=codec.FLAG_SIGNED)
-            raw = self._signer.sign(raw, peer.link_id)
-        self._sequence = (self._sequence + 1) & 0xFF
-        self._counters.frames_out += 1
-        peer.write(raw, keep=out.keep)

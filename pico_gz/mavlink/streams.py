@@ -84,55 +84,37 @@ MIN_INTERVAL_US = 20_000
 MAX_SPEED_UP = 4
 OFF = -1
 
+
+def _ids(*names: str) -> tuple[int, ...]:
+    return tuple(getattr(mav, f"MAVLINK_MSG_ID_{name}") for name in names)
+
+
 # MAV_DATA_STREAM number -> (parameter, messages), as ArduRover groups them.
 GROUPS: Mapping[int, tuple[str, tuple[int, ...]]] = {
-    mav.MAV_DATA_STREAM_RAW_SENSORS: (
-        "SR0_RAW_SENS",
-        (mav.MAVLINK_MSG_ID_RAW_IMU, mav.MAVLINK_MSG_ID_SCALED_PRESSURE),
-    ),
+    mav.MAV_DATA_STREAM_RAW_SENSORS: ("SR0_RAW_SENS", _ids("RAW_IMU", "SCALED_PRESSURE")),
     mav.MAV_DATA_STREAM_EXTENDED_STATUS: (
         "SR0_EXT_STAT",
-        (
-            mav.MAVLINK_MSG_ID_SYS_STATUS,
-            mav.MAVLINK_MSG_ID_GPS_RAW_INT,
-            mav.MAVLINK_MSG_ID_MISSION_CURRENT,
-            mav.MAVLINK_MSG_ID_NAV_CONTROLLER_OUTPUT,
-            mav.MAVLINK_MSG_ID_POSITION_TARGET_GLOBAL_INT,
-            mav.MAVLINK_MSG_ID_MEMINFO,
-            mav.MAVLINK_MSG_ID_FENCE_STATUS,
+        _ids(
+            *("SYS_STATUS", "GPS_RAW_INT", "MISSION_CURRENT", "NAV_CONTROLLER_OUTPUT"),
+            *("POSITION_TARGET_GLOBAL_INT", "MEMINFO", "FENCE_STATUS"),
         ),
     ),
-    mav.MAV_DATA_STREAM_RC_CHANNELS: (
-        "SR0_RC_CHAN",
-        (mav.MAVLINK_MSG_ID_RC_CHANNELS, mav.MAVLINK_MSG_ID_SERVO_OUTPUT_RAW),
-    ),
+    mav.MAV_DATA_STREAM_RC_CHANNELS: ("SR0_RC_CHAN", _ids("RC_CHANNELS", "SERVO_OUTPUT_RAW")),
     mav.MAV_DATA_STREAM_RAW_CONTROLLER: ("SR0_RAW_CTRL", ()),
     mav.MAV_DATA_STREAM_POSITION: (
         "SR0_POSITION",
-        (mav.MAVLINK_MSG_ID_GLOBAL_POSITION_INT, mav.MAVLINK_MSG_ID_LOCAL_POSITION_NED),
+        _ids("GLOBAL_POSITION_INT", "LOCAL_POSITION_NED"),
     ),
-    mav.MAV_DATA_STREAM_EXTRA1: (
-        "SR0_EXTRA1",
-        (mav.MAVLINK_MSG_ID_ATTITUDE, mav.MAVLINK_MSG_ID_SIMSTATE),
-    ),
-    mav.MAV_DATA_STREAM_EXTRA2: ("SR0_EXTRA2", (mav.MAVLINK_MSG_ID_VFR_HUD,)),
+    mav.MAV_DATA_STREAM_EXTRA1: ("SR0_EXTRA1", _ids("ATTITUDE", "SIMSTATE")),
+    mav.MAV_DATA_STREAM_EXTRA2: ("SR0_EXTRA2", _ids("VFR_HUD")),
     mav.MAV_DATA_STREAM_EXTRA3: (
         "SR0_EXTRA3",
-        (
-            mav.MAVLINK_MSG_ID_SYSTEM_TIME,
-            mav.MAVLINK_MSG_ID_BATTERY_STATUS,
-            mav.MAVLINK_MSG_ID_EKF_STATUS_REPORT,
-            mav.MAVLINK_MSG_ID_VIBRATION,
-        ),
+        _ids("SYSTEM_TIME", "BATTERY_STATUS", "EKF_STATUS_REPORT", "VIBRATION"),
     ),
 }
 DEFAULT_RATE_HZ = 1.0
 # Never streamed by default, but a receiver may ask for them.
-ON_REQUEST = (
-    mav.MAVLINK_MSG_ID_HOME_POSITION,
-    mav.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN,
-    mav.MAVLINK_MSG_ID_CURRENT_MODE,
-)
+ON_REQUEST = _ids("HOME_POSITION", "GPS_GLOBAL_ORIGIN", "CURRENT_MODE")
 STREAMABLE = frozenset(ON_REQUEST) | {m for _, group in GROUPS.values() for m in group}
 
 RateOf = Callable[[str], float]
@@ -269,7 +251,7 @@ class StreamTable:
                     return
             slot.last_wall_us = schedule.wall_us
             late_us = schedule.sim_us - slot.next_sim_us
-            # Keep the rhythm; what was missed is skipped. A clock set back starts anew.
+            # Keep the rhythm; what was missed is skipped. A clock that was set back restarts it.
             steps = late_us // slot.interval_us + 1 if late_us >= 0 else 0
             slot.next_sim_us += steps * slot.interval_us
             if slot.next_sim_us > schedule.sim_us + slot.interval_us or steps == 0:

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import logging
 import socket
 import threading
 from collections import deque
 from collections.abc import Callable
 
+from pico_gz.core.port_owner import owner_of
 from pico_gz.core.ports import Link
-from pico_gz.errors import MavlinkError
-from pico_gz.mavlink import limits
-from pico_gz.mavlink.framing import SplitCounters, StreamSplitter
-from pico_gz.mavlink.limits import TokenBucket
-from pico_gz.mavlink.links import LinkCallbacks, Peer, open_tcp_listener
+from pico_gz.errors import MavlinkError, PortClashError
+from pico_gz.mavlink.codec import StreamSplitter
+from pico_gz.mavlink.links import (
+    FRAMES_BURST,
+    FRAMES_PER_S,
+    LinkCallbacks,
+    MavlinkCounters,
+    OpenLink,
+    Peer,
+    TokenBucket,
+)
+
+_log = logging.getLogger(__name__)
+
+STALL_US = 30_000_000
+_MAX_CLIENTS = 8
+_QUEUE_BYTES = 256 * 1024
+_INBOX_FRAMES = 1024
+_FALSE_STARTS_PER_S = 5_000
+_WRITE_BYTES = 32 * 1024
+_BACKLOG = 16
+_START_S = 5.0
+_STOP_S = 2.0
 
 
-class Outbox:
-    """A queue of frames between the simulation thread and the network thread.
+class FrameQueue:
+    """Frames on their way from the simulation thread to the network thread.
 
     Order is kept among the frames that survive. When it is full the oldest telemetry is
     dropped; answers are dropped only by one another.
@@ -73,28 +94,25 @@ class Outbox:
         return self._answers if self._answers[0][0] < self._telemetry[0][0] else self._telemetry
 
 
-_WRITE_BYTES = 32 * 1024
-
-
 class TcpPeer(Peer):
     """The simulation thread's side of a connection."""
 
     def __init__(self, server: TcpServer, label: str) -> None:
         super().__init__(label, near=True, permanent=True, link_id=server.link_id)
         self.inbox: deque[bytes] = deque()
-        self.outbox = Outbox(limits.TCP_QUEUE_BYTES)
+        self.queue = FrameQueue(_QUEUE_BYTES)
         self._server = server
         self._noted = False
 
     def write(self, raw: bytes, *, keep: bool) -> None:
-        """Queue one frame; when the client is slow the oldest telemetry goes."""
-        self._server.counters.tcp_dropped += self.outbox.put(raw, keep=keep)
+        """Queue one frame; when the client is slow the oldest telemetry is dropped."""
+        callbacks = self._server.callbacks
+        callbacks.counters.tcp_dropped += self.queue.put(raw, keep=keep)
         if not self._noted:
             self._noted = True
-            self._server.note_dirty(self)
+            callbacks.dirty.append(self)
 
     def flush(self) -> None:
-        """Wake the network thread."""
         self._noted = False
         self._server.wake()
 
@@ -104,15 +122,13 @@ class TcpProtocol(asyncio.Protocol):
 
     def __init__(self, server: TcpServer, clock_us: Callable[[], int]) -> None:
         self.peer: TcpPeer | None = None
-        self.split = SplitCounters()
         self._server = server
         self._clock_us = clock_us
         self._transport: asyncio.Transport | None = None
-        self._splitter = StreamSplitter(self.split)
-        self._bucket = TokenBucket(limits.FRAMES_PER_S, limits.FRAMES_BURST, clock_us())
-        self._garbage = TokenBucket(
-            limits.TCP_FALSE_STARTS_PER_S, limits.TCP_FALSE_STARTS_PER_S, clock_us()
-        )
+        self._counters = server.network_counters
+        self._splitter = StreamSplitter(self._counters.split)
+        self._bucket = TokenBucket(FRAMES_PER_S, FRAMES_BURST, clock_us())
+        self._garbage = TokenBucket(_FALSE_STARTS_PER_S, _FALSE_STARTS_PER_S, clock_us())
         self._paused = False
         self._stalled_since_us: int | None = None
         self._unsent_bytes = 0
@@ -127,7 +143,7 @@ class TcpProtocol(asyncio.Protocol):
             transport.abort()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Tell the simulation thread that the client is gone."""
+        """Report to the simulation thread that the client is gone."""
         if self.peer is not None:
             self.peer.closed = True
         self._server.drop_client(self)
@@ -137,23 +153,23 @@ class TcpProtocol(asyncio.Protocol):
         if self.peer is None:
             return
         now_us = self._clock_us()
-        false_starts = self.split.total
+        # All clients count in one place, but only this one does until we return.
+        split = self._counters.split
+        false_starts = split.total
         self._bucket.rate_per_s = self._server.frames_per_s
-        self._bucket.burst = limits.FRAMES_BURST * self._server.frames_per_s / limits.FRAMES_PER_S
+        self._bucket.burst = FRAMES_BURST * self._server.frames_per_s / FRAMES_PER_S
         for raw in self._splitter.feed(data, now_us):
-            if self._bucket.take(now_us) and len(self.peer.inbox) < limits.TCP_INBOX_FRAMES:
+            if self._bucket.take(now_us) and len(self.peer.inbox) < _INBOX_FRAMES:
                 self.peer.inbox.append(raw)
             else:
-                self._server.rate_limited += 1
-        if not self._garbage.take(now_us, self.split.total - false_starts):
+                self._counters.rate_limited += 1
+        if not self._garbage.take(now_us, split.total - false_starts):
             self.abort()
 
     def pause_writing(self) -> None:
-        """Note that the client takes nothing at the moment."""
         self._paused = True
 
     def resume_writing(self) -> None:
-        """Go on after a pause."""
         self._paused = False
         self.pump()
 
@@ -162,7 +178,7 @@ class TcpProtocol(asyncio.Protocol):
         peer, transport = self.peer, self._transport
         if peer is None or transport is None or transport.is_closing():
             return
-        while not self._paused and (data := peer.outbox.take(_WRITE_BYTES)):
+        while not self._paused and (data := peer.queue.take(_WRITE_BYTES)):
             transport.write(data)
 
     def is_stalled(self, now_us: int, limit_us: int) -> bool:
@@ -179,48 +195,28 @@ class TcpProtocol(asyncio.Protocol):
             self._transport.abort()
 
 
-_log = logging.getLogger(__name__)
-
-_START_S = 5.0
-_STOP_S = 2.0
-
-
-class TcpServer:
-    """One TCP port of a vehicle, or of the whole fleet.
+class TcpServer(OpenLink):
+    """One TCP port.
 
     The network thread cuts the streams into frames and writes what is queued; frames are
-    handled on the simulation thread, in ``poll``, through the same callbacks as UDP's.
+    handled on the simulation thread, in ``poll``, through the same callbacks as UDP's. The
+    network thread calls ``clock_us``, and cuts a client that takes nothing for ``stall_us``.
     """
 
     def __init__(
         self,
         spec: Link,
         who: str,
-        *,
         link_id: int,
-        host: LinkCallbacks,
+        callbacks: LinkCallbacks,
+        *,
         clock_us: Callable[[], int],
-        stall_us: int = limits.TCP_STALL_US,
+        stall_us: int,
     ) -> None:
-        """Take the plan; nothing is opened before ``open``.
-
-        Args:
-            spec: what to open.
-            who: whose link it is, for messages to people.
-            link_id: number of the link, for signatures.
-            host: where frames and news go.
-            clock_us: wall clock, monotonic [us]; called on the network thread.
-            stall_us: cut a client that takes nothing for this long [us].
-        """
-        self.spec = spec
-        self.who = who
-        self.link_id = link_id
-        self.counters = host.counters
-        self.frames_per_s = float(limits.FRAMES_PER_S)
-        self.rate_limited = 0
-        self.refused = 0
-        self.cut = 0
-        self._host = host
+        super().__init__(spec, who, link_id, callbacks)
+        self.frames_per_s = float(FRAMES_PER_S)
+        # Written on the network thread only; ``callbacks.counters`` is the simulation thread's.
+        self.network_counters = MavlinkCounters()
         self._clock_us = clock_us
         self._stall_us = stall_us
         self._socket: socket.socket | None = None
@@ -235,15 +231,12 @@ class TcpServer:
         self._newcomers: deque[TcpPeer] = deque()
         # Simulation thread only.
         self._clients: list[TcpPeer] = []
-        self._lost_split = {"bad_crc": 0, "unknown_id": 0, "bad_flags": 0, "truncated": 0}
 
     @property
     def peers(self) -> tuple[Peer, ...]:
-        """The clients the simulation thread knows."""
         return tuple(self._clients)
 
     def local_port(self) -> int:
-        """Return the port we listen on; 0 while closed."""
         return 0 if self._socket is None else int(self._socket.getsockname()[1])
 
     # --- simulation thread --------------------------------------------------------------------
@@ -255,7 +248,7 @@ class TcpServer:
             PortClashError: the port is in use.
             MavlinkError: the network thread did not start.
         """
-        self._socket = open_tcp_listener(self.spec.host, self.spec.port, self.who)
+        self._socket = _listener(self.spec.host, self.spec.port, self.who)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve()), name=f"mavlink-{self.spec}", daemon=True
         )
@@ -265,7 +258,6 @@ class TcpServer:
             raise MavlinkError(f"{self.who}: the TCP server did not start.")
 
     def close(self) -> None:
-        """Cut all clients and stop the thread; closing twice is fine."""
         if self._loop is not None and self._stop is not None and self._thread is not None:
             try:
                 self._loop.call_soon_threadsafe(self._stop.set)
@@ -277,21 +269,20 @@ class TcpServer:
         self._socket = self._thread = self._loop = None
         for peer in self._clients:
             peer.closed = True
-            self._host.left(peer)
+            self.callbacks.left(peer)
         self._clients.clear()
 
     def poll(self, now_us: int, budget: int) -> int:
-        """Take newcomers, at most ``budget`` frames, and leave-takings."""
         while self._newcomers:
             peer = self._newcomers.popleft()
             self._clients.append(peer)
-            self._host.joined(peer)
+            self.callbacks.joined(peer)
         taken = 0
         for peer in tuple(self._clients):
             taken += self._drain(peer, now_us, budget - taken)
             if peer.closed:
                 self._clients.remove(peer)
-                self._host.left(peer)
+                self.callbacks.left(peer)
         return taken
 
     def _drain(self, peer: TcpPeer, now_us: int, budget: int) -> int:
@@ -299,14 +290,10 @@ class TcpServer:
         while taken < budget and peer.inbox:
             raw = peer.inbox.popleft()
             taken += 1
-            if self._host.admit(raw):
+            if self.callbacks.admit(raw):
                 peer.heard(raw, now_us)
-                self._host.deliver(raw, peer)
+                self.callbacks.deliver(raw, peer)
         return taken
-
-    def note_dirty(self, peer: Peer) -> None:
-        """Remember that a client has something to send at the end of the turn."""
-        self._host.dirty.append(peer)
 
     def wake(self) -> None:
         """Let the network thread write what is queued."""
@@ -317,14 +304,6 @@ class TcpServer:
             self._loop.call_soon_threadsafe(self._pump)
         except RuntimeError:
             _log.debug("%s: the network thread has ended", self.who)
-
-    def split_totals(self) -> dict[str, int]:
-        """Return what was found between the good frames of all clients so far."""
-        totals = dict(self._lost_split)
-        for protocol in tuple(self._protocols):
-            for name in totals:
-                totals[name] += getattr(protocol.split, name)
-        return totals
 
     # --- network thread -----------------------------------------------------------------------
 
@@ -339,7 +318,8 @@ class TcpServer:
         try:
             period_s = min(1.0, self._stall_us * 1e-6 / 4)
             while not self._stop.is_set():
-                await self._pause(period_s)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), period_s)
                 self._cut_stalled()
         finally:
             server.close()
@@ -348,18 +328,11 @@ class TcpServer:
             # One turn of the loop lets the transports close their sockets.
             await asyncio.sleep(0)
 
-    async def _pause(self, period_s: float) -> None:
-        assert self._stop is not None
-        try:
-            await asyncio.wait_for(self._stop.wait(), period_s)
-        except TimeoutError:
-            return
-
     def _cut_stalled(self) -> None:
         now_us = self._clock_us()
         for protocol in tuple(self._protocols):
             if protocol.is_stalled(now_us, self._stall_us):
-                self.cut += 1
+                self.network_counters.tcp_cut += 1
                 protocol.abort()
 
     def _pump(self) -> None:
@@ -369,8 +342,8 @@ class TcpServer:
 
     def admit_client(self, protocol: TcpProtocol, label: str) -> TcpPeer | None:
         """Make a connection a client, or return None when there are too many."""
-        if len(self._protocols) >= limits.TCP_CLIENTS:
-            self.refused += 1
+        if len(self._protocols) >= _MAX_CLIENTS:
+            self.network_counters.tcp_refused += 1
             return None
         self._protocols.add(protocol)
         peer = TcpPeer(self, label)
@@ -378,8 +351,26 @@ class TcpServer:
         return peer
 
     def drop_client(self, protocol: TcpProtocol) -> None:
-        """Forget a connection that is gone, but not what it did."""
-        if protocol in self._protocols:
-            self._protocols.remove(protocol)
-            for name in self._lost_split:
-                self._lost_split[name] += getattr(protocol.split, name)
+        """Forget a connection that is gone."""
+        self._protocols.discard(protocol)
+
+
+def _listener(host: str, port: int, who: str) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        # Lets a port be taken again right after a run; two listeners still clash.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        if error.errno != errno.EADDRINUSE:
+            reason = error.strerror or str(error)
+            raise MavlinkError(f"{who}: Cannot bind TCP {host}:{port}: {reason}.") from error
+        owner = owner_of("tcp", port)
+        raise PortClashError(
+            f"{who}: TCP port {port} on {host} is in use{f' by {owner}' if owner else ''}.",
+            hint="Choose other ports, or run with --port-offset auto.",
+        ) from error
+    return sock

@@ -1,53 +1,54 @@
-"""The autopilot's estimate as packed MAVLink messages."""
+"""What a vehicle reports, as MAVLink messages.
+
+Streamed messages come packed from ``build``, by tables of their fields; the others are built
+when they are wanted.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+from typing import Any
 
-from pico_gz.core.ground_control import Telemetry
-from pico_gz.mavlink.codec import (
-    U8_MAX,
-    U16_MAX,
-    U32_MAX,
-    Outgoing,
-    Packer,
-    i16,
-    i32,
-    mav,
-    u16,
-    whole,
-)
+from pico_gz.core.ground_control import Mode, ParamInfo, Telemetry
+from pico_gz.mavlink.codec import Message, Outgoing, Packer, mav
 
 _RC_SLOTS = 18
 _SERVOS = 16
 _BATTERY_CELLS = 10
 _FREE_BYTES = 65_536
 
-_SYS_STATUS = Packer(mav.MAVLink_sys_status_message)
-_SYSTEM_TIME = Packer(mav.MAVLink_system_time_message)
-_GPS_RAW_INT = Packer(mav.MAVLink_gps_raw_int_message)
-_RAW_IMU = Packer(mav.MAVLink_raw_imu_message)
-_SCALED_PRESSURE = Packer(mav.MAVLink_scaled_pressure_message)
-_ATTITUDE = Packer(mav.MAVLink_attitude_message)
-_LOCAL_POSITION_NED = Packer(mav.MAVLink_local_position_ned_message)
-_GLOBAL_POSITION_INT = Packer(mav.MAVLink_global_position_int_message)
-_SERVO_OUTPUT_RAW = Packer(mav.MAVLink_servo_output_raw_message)
-_MISSION_CURRENT = Packer(mav.MAVLink_mission_current_message)
-_NAV_CONTROLLER_OUTPUT = Packer(mav.MAVLink_nav_controller_output_message)
-_RC_CHANNELS = Packer(mav.MAVLink_rc_channels_message)
-_VFR_HUD = Packer(mav.MAVLink_vfr_hud_message)
-_POSITION_TARGET_GLOBAL_INT = Packer(mav.MAVLink_position_target_global_int_message)
-_BATTERY_STATUS = Packer(mav.MAVLink_battery_status_message)
-_MEMINFO = Packer(mav.MAVLink_meminfo_message)
-_FENCE_STATUS = Packer(mav.MAVLink_fence_status_message)
-_SIMSTATE = Packer(mav.MAVLink_simstate_message)
-_EKF_STATUS_REPORT = Packer(mav.MAVLink_ekf_status_report_message)
-_VIBRATION = Packer(mav.MAVLink_vibration_message)
-_HOME_POSITION = Packer(mav.MAVLink_home_position_message)
-_GPS_GLOBAL_ORIGIN = Packer(mav.MAVLink_gps_global_origin_message)
-_CURRENT_MODE = Packer(mav.MAVLink_current_mode_message)
+U8_MAX = 0xFF
+U16_MAX = 0xFFFF
+U32_MAX = 0xFFFF_FFFF
+
+
+def whole(value: float, low: int, high: int, *, nan: int = 0) -> int:
+    """Round to the nearest integer inside ``low..high``; NaN gives ``nan``."""
+    if value != value:
+        return nan
+    if value <= low:
+        return low
+    if value >= high:
+        return high
+    return math.floor(value + 0.5)
+
+
+def i16(value: float) -> int:
+    """Fit into a signed 16-bit field."""
+    return whole(value, -32768, 32767)
+
+
+def u16(value: float, *, nan: int = 0) -> int:
+    """Fit into an unsigned 16-bit field."""
+    return whole(value, 0, U16_MAX, nan=nan)
+
+
+def i32(value: float) -> int:
+    """Fit into a signed 32-bit field."""
+    return whole(value, -(2**31), 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,31 @@ class TelemetrySource:
     sim_state: Callable[[], SimState | None] | None = None
 
 
-Builder = Callable[[Telemetry, TelemetrySource], Outgoing | None]
+Fields = tuple[Any, ...]
+_FieldsOf = Callable[[Telemetry, TelemetrySource], Fields | None]
+_table: dict[int, tuple[_FieldsOf, Packer]] = {}
+
+
+def _fields_of(kind: Any) -> Callable[[_FieldsOf], _FieldsOf]:
+    """Register a function that gives the fields of one kind of message, in its own order."""
+
+    def register(function: _FieldsOf) -> _FieldsOf:
+        _table[kind.id] = (function, Packer(kind))
+        return function
+
+    return register
+
+
+def build(msg_id: int, t: Telemetry, source: TelemetrySource) -> Outgoing | None:
+    """Pack a telemetry message, or return None when there is nothing to report yet.
+
+    Raises:
+        EncodeError: a field does not fit its type.
+        KeyError: the message is not one of ``TELEMETRY_IDS``.
+    """
+    fields_of, packer = _table[msg_id]
+    fields = fields_of(t, source)
+    return None if fields is None else packer(fields)
 
 
 def _boot_ms(t: Telemetry) -> int:
@@ -90,8 +115,9 @@ def _centidegrees(yaw_rad: float) -> int:
     return math.floor(math.degrees(yaw_rad) * 100.0 + 0.5) % 36000
 
 
-def _sys_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _SYS_STATUS(
+@_fields_of(mav.MAVLink_sys_status_message)
+def _sys_status(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (
         t.sensors_present & U32_MAX,
         t.sensors_enabled & U32_MAX,
         t.sensors_healthy & U32_MAX,
@@ -103,12 +129,14 @@ def _sys_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _system_time(t: Telemetry, s: TelemetrySource) -> Outgoing:
-    return _SYSTEM_TIME(s.epoch_us + t.time_us, _boot_ms(t))
+@_fields_of(mav.MAVLink_system_time_message)
+def _system_time(t: Telemetry, s: TelemetrySource) -> Fields:
+    return (s.epoch_us + t.time_us, _boot_ms(t))
 
 
-def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _GPS_RAW_INT(
+@_fields_of(mav.MAVLink_gps_raw_int_message)
+def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (
         t.time_us,
         whole(t.gps_fix, 0, 8),
         t.gps_lat_e7,
@@ -122,9 +150,10 @@ def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _raw_imu(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_raw_imu_message)
+def _raw_imu(t: Telemetry, _: TelemetrySource) -> Fields:
     milli_g = 1000.0 / 9.80665
-    return _RAW_IMU(
+    return (
         t.time_us,
         *(i16(axis * milli_g) for axis in t.accel_mps2),
         *(i16(axis * 1000.0) for axis in t.gyro_radps),
@@ -134,21 +163,25 @@ def _raw_imu(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _scaled_pressure(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _SCALED_PRESSURE(_boot_ms(t), t.pressure_pa * 0.01, 0.0, i16(t.temperature_c * 100.0))
+@_fields_of(mav.MAVLink_scaled_pressure_message)
+def _scaled_pressure(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (_boot_ms(t), t.pressure_pa * 0.01, 0.0, i16(t.temperature_c * 100.0))
 
 
-def _attitude(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _ATTITUDE(_boot_ms(t), t.roll_rad, t.pitch_rad, t.yaw_rad, *t.rates_radps)
+@_fields_of(mav.MAVLink_attitude_message)
+def _attitude(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (_boot_ms(t), t.roll_rad, t.pitch_rad, t.yaw_rad, *t.rates_radps)
 
 
-def _local_position_ned(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _LOCAL_POSITION_NED(_boot_ms(t), t.north_m, t.east_m, t.down_m, *t.velocity_ned_mps)
+@_fields_of(mav.MAVLink_local_position_ned_message)
+def _local_position_ned(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (_boot_ms(t), t.north_m, t.east_m, t.down_m, *t.velocity_ned_mps)
 
 
-def _global_position_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_global_position_int_message)
+def _global_position_int(t: Telemetry, _: TelemetrySource) -> Fields:
     north, east, down = t.velocity_ned_mps
-    return _GLOBAL_POSITION_INT(
+    return (
         _boot_ms(t),
         t.lat_e7,
         t.lon_e7,
@@ -161,21 +194,27 @@ def _global_position_int(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _servo_output_raw(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_servo_output_raw_message)
+def _servo_output_raw(t: Telemetry, _: TelemetrySource) -> Fields:
     servos = [u16(pulse) for pulse in t.servo_us[:_SERVOS]]
     servos += [0] * (_SERVOS - len(servos))
-    return _SERVO_OUTPUT_RAW(t.time_us & U32_MAX, 0, *servos)
+    return (t.time_us & U32_MAX, 0, *servos)
 
 
-def _mission_current(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_mission_current_message)
+def _mission_current(t: Telemetry, _: TelemetrySource) -> Fields:
     total = t.mission_count or U16_MAX  # which means that there is no mission
-    return _MISSION_CURRENT(
-        whole(t.mission_current, 0, U16_MAX), whole(total, 0, U16_MAX), t.mission_state & U8_MAX, 0
+    return (
+        whole(t.mission_current, 0, U16_MAX),
+        whole(total, 0, U16_MAX),
+        t.mission_state & U8_MAX,
+        0,
     )
 
 
-def _nav_controller_output(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _NAV_CONTROLLER_OUTPUT(
+@_fields_of(mav.MAVLink_nav_controller_output_message)
+def _nav_controller_output(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (
         math.degrees(t.roll_rad),
         math.degrees(t.pitch_rad),
         i16(t.nav_bearing_deg),
@@ -187,15 +226,17 @@ def _nav_controller_output(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _rc_channels(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_rc_channels_message)
+def _rc_channels(t: Telemetry, _: TelemetrySource) -> Fields:
     channels = [u16(pulse) for pulse in t.rc_us[:_RC_SLOTS]]
     count = len(channels)
     channels += [U16_MAX] * (_RC_SLOTS - count)
-    return _RC_CHANNELS(_boot_ms(t), count, *channels, 254 if t.rc_valid else 0)
+    return (_boot_ms(t), count, *channels, 254 if t.rc_valid else 0)
 
 
-def _vfr_hud(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _VFR_HUD(
+@_fields_of(mav.MAVLink_vfr_hud_message)
+def _vfr_hud(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (
         0.0,
         t.ground_speed_mps,
         _centidegrees(t.yaw_rad) // 100 if math.isfinite(t.yaw_rad) else 0,
@@ -205,11 +246,12 @@ def _vfr_hud(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _position_target_global_int(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
+@_fields_of(mav.MAVLink_position_target_global_int_message)
+def _position_target_global_int(t: Telemetry, _: TelemetrySource) -> Fields | None:
     if not t.target_valid:
         return None
     ignore_all_but_position = 0b1101_1111_1000
-    return _POSITION_TARGET_GLOBAL_INT(
+    return (
         _boot_ms(t),
         mav.MAV_FRAME_GLOBAL,
         ignore_all_but_position,
@@ -220,10 +262,11 @@ def _position_target_global_int(t: Telemetry, _: TelemetrySource) -> Outgoing | 
     )
 
 
-def _battery_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_battery_status_message)
+def _battery_status(t: Telemetry, _: TelemetrySource) -> Fields:
     voltages = [U16_MAX] * _BATTERY_CELLS
     voltages[0] = whole(t.battery_v * 1000.0, 0, U16_MAX - 1)
-    return _BATTERY_STATUS(
+    return (
         0,
         mav.MAV_BATTERY_FUNCTION_ALL,
         mav.MAV_BATTERY_TYPE_LIPO,
@@ -236,12 +279,14 @@ def _battery_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _meminfo(_t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _MEMINFO(0, U16_MAX, _FREE_BYTES)
+@_fields_of(mav.MAVLink_meminfo_message)
+def _meminfo(_t: Telemetry, _: TelemetrySource) -> Fields:
+    return (0, U16_MAX, _FREE_BYTES)
 
 
-def _fence_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _FENCE_STATUS(
+@_fields_of(mav.MAVLink_fence_status_message)
+def _fence_status(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (
         int(t.fence_breached),
         u16(t.fence_breach_count),
         whole(t.fence_breach_type, 0, U8_MAX),
@@ -249,11 +294,12 @@ def _fence_status(t: Telemetry, _: TelemetrySource) -> Outgoing:
     )
 
 
-def _simstate(_t: Telemetry, s: TelemetrySource) -> Outgoing | None:
+@_fields_of(mav.MAVLink_simstate_message)
+def _simstate(_t: Telemetry, s: TelemetrySource) -> Fields | None:
     state = s.sim_state() if s.sim_state is not None else None
     if state is None:
         return None
-    return _SIMSTATE(
+    return (
         state.roll_rad,
         state.pitch_rad,
         state.yaw_rad,
@@ -264,20 +310,22 @@ def _simstate(_t: Telemetry, s: TelemetrySource) -> Outgoing | None:
     )
 
 
-def _ekf_status_report(t: Telemetry, _: TelemetrySource) -> Outgoing:
+@_fields_of(mav.MAVLink_ekf_status_report_message)
+def _ekf_status_report(t: Telemetry, _: TelemetrySource) -> Fields:
     velocity, position, height, compass = t.ekf_variances
-    return _EKF_STATUS_REPORT(t.ekf_flags & U16_MAX, velocity, position, height, compass, 0.0)
+    return (t.ekf_flags & U16_MAX, velocity, position, height, compass, 0.0)
 
 
-def _vibration(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    return _VIBRATION(t.time_us, *t.vibration_mps2, 0, 0, 0)
+@_fields_of(mav.MAVLink_vibration_message)
+def _vibration(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (t.time_us, *t.vibration_mps2, 0, 0, 0)
 
 
-def home_position(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
-    """Build HOME_POSITION, or None before there is a home."""
+@_fields_of(mav.MAVLink_home_position_message)
+def _home_position(t: Telemetry, _: TelemetrySource) -> Fields | None:
     if not t.home_valid:
         return None
-    return _HOME_POSITION(
+    return (
         t.home_lat_e7,
         t.home_lon_e7,
         i32(t.home_alt_m * 1000.0),
@@ -288,42 +336,143 @@ def home_position(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
     )
 
 
-def gps_global_origin(t: Telemetry, _: TelemetrySource) -> Outgoing | None:
-    """Build GPS_GLOBAL_ORIGIN: where the local positions count from."""
+@_fields_of(mav.MAVLink_gps_global_origin_message)
+def _gps_global_origin(t: Telemetry, _: TelemetrySource) -> Fields | None:
     if not t.origin_valid:
         return None
-    return _GPS_GLOBAL_ORIGIN(
-        t.origin_lat_e7, t.origin_lon_e7, i32(t.origin_alt_m * 1000.0), t.time_us
+    return (t.origin_lat_e7, t.origin_lon_e7, i32(t.origin_alt_m * 1000.0), t.time_us)
+
+
+@_fields_of(mav.MAVLink_current_mode_message)
+def _current_mode(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (0, int(t.mode), int(t.mode))
+
+
+TELEMETRY_IDS = frozenset(_table)
+
+
+_MANUAL_MODES = frozenset({Mode.MANUAL, Mode.ACRO, Mode.STEERING})
+_AUTONOMOUS_MODES = frozenset(
+    {Mode.LOITER, Mode.CIRCLE, Mode.AUTO, Mode.RTL, Mode.SMART_RTL, Mode.GUIDED}
+)
+_FIRMWARE_VERSION = (4, 6, 0)
+_FIRMWARE_OFFICIAL = 255
+_CUSTOM_VERSION = list(b"pico_gz0")
+_NO_VERSION = [0] * 8
+_MODE_NOT_SELECTABLE = 2
+
+# FTP is refused, so its bit stays clear; the rest is what the services here really do.
+CAPABILITIES = (
+    mav.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
+    | mav.MAV_PROTOCOL_CAPABILITY_MISSION_INT
+    | mav.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
+    | mav.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
+    | mav.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
+    | mav.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
+    | mav.MAV_PROTOCOL_CAPABILITY_MAVLINK2
+    | mav.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
+    | mav.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
+    | mav.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_C_CAST
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a vehicle claims to be.
+
+    Attributes:
+        autopilot: ``MAV_AUTOPILOT``; 3 ArduPilot (rover modes), 0 generic.
+        vehicle_type: ``MAV_TYPE``; 10 rover, 11 boat.
+    """
+
+    autopilot: int = mav.MAV_AUTOPILOT_ARDUPILOTMEGA
+    vehicle_type: int = mav.MAV_TYPE_GROUND_ROVER
+
+
+def heartbeat(identity: Identity, t: Telemetry) -> Message:
+    """Build HEARTBEAT."""
+    base_mode = mav.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
+    if t.mode in _MANUAL_MODES:
+        base_mode |= mav.MAV_MODE_FLAG_MANUAL_INPUT_ENABLED
+    if t.mode in _AUTONOMOUS_MODES:
+        base_mode |= mav.MAV_MODE_FLAG_GUIDED_ENABLED
+    if t.armed:
+        base_mode |= mav.MAV_MODE_FLAG_SAFETY_ARMED
+    status = mav.MAV_STATE_ACTIVE if t.active else mav.MAV_STATE_STANDBY
+    return mav.MAVLink_heartbeat_message(
+        identity.vehicle_type, identity.autopilot, base_mode, int(t.mode), status, 3
     )
 
 
-def current_mode(t: Telemetry, _: TelemetrySource) -> Outgoing:
-    """Build CURRENT_MODE."""
-    return _CURRENT_MODE(0, int(t.mode), int(t.mode))
+def autopilot_version(system_id: int) -> Message:
+    """Build AUTOPILOT_VERSION."""
+    major, minor, patch = _FIRMWARE_VERSION
+    version = major << 24 | minor << 16 | patch << 8 | _FIRMWARE_OFFICIAL
+    return mav.MAVLink_autopilot_version_message(
+        CAPABILITIES,
+        version,
+        0,
+        0,
+        0,
+        _CUSTOM_VERSION,
+        _NO_VERSION,
+        _NO_VERSION,
+        0,
+        0,
+        system_id,
+    )
 
 
-BUILDERS: dict[int, Builder] = {
-    mav.MAVLINK_MSG_ID_SYS_STATUS: _sys_status,
-    mav.MAVLINK_MSG_ID_SYSTEM_TIME: _system_time,
-    mav.MAVLINK_MSG_ID_GPS_RAW_INT: _gps_raw_int,
-    mav.MAVLINK_MSG_ID_RAW_IMU: _raw_imu,
-    mav.MAVLINK_MSG_ID_SCALED_PRESSURE: _scaled_pressure,
-    mav.MAVLINK_MSG_ID_ATTITUDE: _attitude,
-    mav.MAVLINK_MSG_ID_LOCAL_POSITION_NED: _local_position_ned,
-    mav.MAVLINK_MSG_ID_GLOBAL_POSITION_INT: _global_position_int,
-    mav.MAVLINK_MSG_ID_SERVO_OUTPUT_RAW: _servo_output_raw,
-    mav.MAVLINK_MSG_ID_MISSION_CURRENT: _mission_current,
-    mav.MAVLINK_MSG_ID_NAV_CONTROLLER_OUTPUT: _nav_controller_output,
-    mav.MAVLINK_MSG_ID_RC_CHANNELS: _rc_channels,
-    mav.MAVLINK_MSG_ID_VFR_HUD: _vfr_hud,
-    mav.MAVLINK_MSG_ID_POSITION_TARGET_GLOBAL_INT: _position_target_global_int,
-    mav.MAVLINK_MSG_ID_BATTERY_STATUS: _battery_status,
-    mav.MAVLINK_MSG_ID_MEMINFO: _meminfo,
-    mav.MAVLINK_MSG_ID_FENCE_STATUS: _fence_status,
-    mav.MAVLINK_MSG_ID_SIMSTATE: _simstate,
-    mav.MAVLINK_MSG_ID_EKF_STATUS_REPORT: _ekf_status_report,
-    mav.MAVLINK_MSG_ID_VIBRATION: _vibration,
-    mav.MAVLINK_MSG_ID_HOME_POSITION: home_position,
-    mav.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN: gps_global_origin,
-    mav.MAVLINK_MSG_ID_CURRENT_MODE: current_mode,
-}
+def available_modes() -> list[Message]:
+    """Build AVAILABLE_MODES, one per mode, numbered from 1."""
+    modes = list(Mode)
+    return [
+        mav.MAVLink_available_modes_message(
+            len(modes),
+            number,
+            0,
+            int(mode),
+            _MODE_NOT_SELECTABLE if mode is Mode.INITIALISING else 0,
+            mode.name.encode("ascii"),
+        )
+        for number, mode in enumerate(modes, start=1)
+    ]
+
+
+def banner() -> tuple[str, ...]:
+    """Return the lines of the start-up banner; Mission Planner looks for "rover" in them."""
+    version = ".".join(str(part) for part in _FIRMWARE_VERSION)
+    return (f"ArduRover V{version} (pico_gz)", "pico_gz simulated rover")
+
+
+def param_value(info: ParamInfo, total: int) -> Message:
+    """Build PARAM_VALUE; integers travel as the nearest float (C cast)."""
+    return mav.MAVLink_param_value_message(
+        info.name.encode("ascii", "replace"), info.value, int(info.type), total, info.index
+    )
+
+
+_CHUNK_BYTES = 50
+_MAX_CHUNKS = 5
+_text_numbers = count(1)
+
+
+def status_messages(severity: int, text: str) -> list[Message]:
+    """Build STATUSTEXT messages; a long text gets an id and numbered chunks.
+
+    Control characters become "?": a terminal at the other end may obey them.
+    """
+    clean = "".join(letter if letter.isprintable() else "?" for letter in text)
+    data = clean.encode("ascii", "replace")[: _CHUNK_BYTES * _MAX_CHUNKS]
+    level = min(max(severity, 0), 7)
+    if len(data) <= _CHUNK_BYTES:
+        return [mav.MAVLink_statustext_message(level, data)]
+    number = next(_text_numbers) % 0xFFFF + 1
+    chunks = [data[at : at + _CHUNK_BYTES] for at in range(0, len(data), _CHUNK_BYTES)]
+    if len(chunks[-1]) == _CHUNK_BYTES:
+        # The receiver knows the end by a chunk that is not full.
+        chunks.append(b"")
+    return [
+        mav.MAVLink_statustext_message(level, chunk, number, index)
+        for index, chunk in enumerate(chunks)
+    ]

@@ -20,7 +20,7 @@ _FLUSH_BYTES = 64 * 1024
 
 
 def log_end(text: str) -> None:
-    """Tell nobody but the log that a recording has ended early."""
+    """Log that a recording has ended early."""
     _log.error("%s", text)
 
 
@@ -88,12 +88,12 @@ class TlogWriter(Peer):
         self.closed = True
 
     def _require_present(self, file: BinaryIO) -> None:
-        """Notice that somebody removed the file, which writing to it would not."""
+        """Raise when the file was removed, which writing to it would not."""
         if os.fstat(file.fileno()).st_nlink == 0:
             raise FileNotFoundError(errno.ENOENT, "it was removed", str(self._path))
 
     def _give_up(self, error: OSError) -> None:
-        """Leave a file that ends after a whole record, and go on without recording."""
+        """Leave a file that ends after a whole record, and stop recording."""
         assert self._file is not None
         try:
             self._file.truncate(self._written_bytes)

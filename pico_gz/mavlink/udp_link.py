@@ -6,15 +6,27 @@ import logging
 import socket
 
 from pico_gz.core.ports import Link, LinkKind, is_loopback
-from pico_gz.mavlink import limits
-from pico_gz.mavlink.framing import split_datagram
-from pico_gz.mavlink.limits import TokenBucket
-from pico_gz.mavlink.links import LinkCallbacks, Peer, open_udp, resolve
+from pico_gz.errors import ConfigError, MavlinkError, PortClashError, SimulatorConnectionError
+from pico_gz.mavlink.codec import split_datagram
+from pico_gz.mavlink.links import (
+    FRAMES_BURST,
+    FRAMES_PER_S,
+    PEER_TIMEOUT_US,
+    LinkCallbacks,
+    OpenLink,
+    Peer,
+    TokenBucket,
+)
+from pico_gz.wire.datagrams import Address, UdpTransport
 
 _log = logging.getLogger(__name__)
 
-Address = tuple[str, int]
-_RECEIVE_BYTES = 65_535
+MAX_PEERS = 8
+# Only a peer that has been silent this long makes room: a ground station sends every second.
+_EVICT_SILENCE_US = 3_000_000
+_MAX_DATAGRAM_BYTES = 4096
+_MAX_SEND_BYTES = 1200
+_DATAGRAMS_PER_SOCKET = 32
 
 
 class UdpPeer(Peer):
@@ -29,74 +41,54 @@ class UdpPeer(Peer):
         )
         self.address = address
         self.last_heard_us = now_us
-        self.bucket = TokenBucket(limits.FRAMES_PER_S, limits.FRAMES_BURST, now_us)
+        self.bucket = TokenBucket(FRAMES_PER_S, FRAMES_BURST, now_us)
         self._link = link
         self._buffer = bytearray()
 
     def move_to(self, address: Address) -> None:
-        """Send to another address from now on; nobody has been heard there yet."""
+        """Send to another address from now on, from which nothing has been heard yet."""
         self.address = address
         self.label = f"udp {address[0]}:{address[1]}"
         self.forget_heard()
 
     def write(self, raw: bytes, *, keep: bool) -> None:
-        """Queue one frame for the datagram of this turn."""
-        if len(self._buffer) + len(raw) > limits.MAX_SEND_BYTES:
+        if len(self._buffer) + len(raw) > _MAX_SEND_BYTES:
             self.flush()
         if not self._buffer:
-            self._link.note_dirty(self)
+            self._link.callbacks.dirty.append(self)
         self._buffer += raw
 
     def flush(self) -> None:
         """Send the datagram, or drop it when the kernel would not take it at once."""
         if self._buffer:
-            self._link.send(self._buffer, self.address)
+            self._link.send(bytes(self._buffer), self.address)
             self._buffer.clear()
 
 
-class UdpLink:
-    """One UDP socket of a vehicle, or of the whole fleet."""
+class UdpLink(OpenLink):
+    """One UDP socket; ``bind`` is the address a udpout link to another machine sends from."""
 
     def __init__(
-        self, spec: Link, who: str, *, bind: str, link_id: int, host: LinkCallbacks
+        self, spec: Link, who: str, link_id: int, callbacks: LinkCallbacks, *, bind: str
     ) -> None:
-        """Take the plan; nothing is opened before ``open``.
-
-        Args:
-            spec: what to open.
-            who: whose link it is, for messages to people.
-            bind: the address a udpout link to another machine sends from.
-            link_id: number of the link, for signatures.
-            host: where frames and news go.
-        """
-        self.spec = spec
-        self.who = who
-        self.link_id = link_id
+        super().__init__(spec, who, link_id, callbacks)
+        self.transport: UdpTransport | None = None
         self._bind = bind
-        self._host = host
-        self._counters = host.counters
+        self._counters = callbacks.counters
         self._peers: dict[Address, UdpPeer] = {}
-        self._socket: socket.socket | None = None
         self._only_from: str | None = None
         self._target: UdpPeer | None = None
         self._configured: Address = ("", 0)
-        self._strangers = TokenBucket(limits.FRAMES_PER_S, limits.FRAMES_BURST)
-
-    @property
-    def socket(self) -> socket.socket | None:
-        """The open socket, for a selector."""
-        return self._socket
+        self._strangers = TokenBucket(FRAMES_PER_S, FRAMES_BURST)
 
     @property
     def peers(self) -> tuple[UdpPeer, ...]:
-        """Everybody this link sends to."""
         return tuple(self._peers.values())
 
     def local_port(self) -> int:
-        """Return the port we send from; 0 while closed."""
-        return 0 if self._socket is None else int(self._socket.getsockname()[1])
+        return 0 if self.transport is None else self.transport.address[1]
 
-    def open(self, now_us: int) -> None:
+    def open(self, now_us: int) -> UdpTransport:
         """Bind the socket; a udpout link starts with its target as a permanent peer.
 
         Raises:
@@ -104,42 +96,43 @@ class UdpLink:
             ConfigError: the target's name is unknown.
         """
         if self.spec.kind is LinkKind.UDPIN:
-            self._socket = open_udp(self.spec.host, self.spec.port, self.who)
-            return
-        target = resolve(self.spec.host, self.spec.port)
+            self.transport = self._bound(self.spec.host, self.spec.port)
+            return self.transport
+        target = _resolve(self.spec.host, self.spec.port)
         host = self._bind
         if is_loopback(target[0]):
             host = "127.0.0.1"
         elif is_loopback(host):
             # A loopback socket cannot send out; listen to the chosen host alone instead.
             host, self._only_from = "", target[0]
-        self._socket = open_udp(host, 0, self.who)
+        self.transport = self._bound(host, 0)
         self._configured = target
         self._target = self._add(target, permanent=True, now_us=now_us)
+        return self.transport
+
+    def _bound(self, host: str, port: int) -> UdpTransport:
+        try:
+            return UdpTransport(host, port)
+        except PortClashError as error:
+            raise PortClashError(f"{self.who}: {error.message}", hint=error.hint) from error
+        except SimulatorConnectionError as error:
+            raise MavlinkError(f"{self.who}: {error.message}") from error
 
     def close(self) -> None:
-        """Close the socket and forget the peers; closing twice is fine."""
         for peer in self.peers:
             self._remove(peer)
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self.transport is not None:
+            self.transport.close()
+            self.transport = None
 
     def poll(self, now_us: int, budget: int) -> int:
-        """Take at most ``budget`` waiting datagrams and return how many there were."""
-        sock = self._socket
-        if sock is None:
-            return 0
-        for taken in range(min(budget, limits.DATAGRAMS_PER_SOCKET)):
-            try:
-                data, address = sock.recvfrom(_RECEIVE_BYTES)
-            except BlockingIOError:
+        budget = min(budget, _DATAGRAMS_PER_SOCKET)
+        for taken in range(budget):
+            item = None if self.transport is None else self.transport.receive()
+            if item is None:
                 return taken
-            except OSError as error:  # e.g. an earlier send was refused by the other host
-                _log.debug("%s: receive failed: %s", self.who, error)
-                return taken
-            self._take(data, address, now_us)
-        return min(budget, limits.DATAGRAMS_PER_SOCKET)
+            self._take(*item, now_us)
+        return budget
 
     def expire(self, now_us: int) -> None:
         """Forget learned peers and addresses that have been silent for too long."""
@@ -150,27 +143,17 @@ class UdpLink:
         if (
             target is not None
             and target.address != self._configured
-            and now_us - target.last_heard_us > limits.PEER_TIMEOUT_US
+            and now_us - target.last_heard_us > PEER_TIMEOUT_US
         ):
             self._move_target(target, self._configured)
 
-    def note_dirty(self, peer: Peer) -> None:
-        """Remember that a peer has something to send at the end of the turn."""
-        self._host.dirty.append(peer)
-
-    def send(self, data: bytes | bytearray, address: Address) -> None:
+    def send(self, data: bytes, address: Address) -> None:
         """Send one datagram; what the kernel does not take at once is dropped and counted."""
-        if self._socket is None:
-            return
-        try:
-            self._socket.sendto(data, address)
-        except BlockingIOError:
+        if self.transport is not None and not self.transport.send_to(data, address):
             self._counters.send_dropped += 1
-        except OSError as error:
-            self._counters.send_errors += 1
-            _log.debug("%s: cannot send to %s:%d: %s", self.who, *address, error)
 
     def _take(self, data: bytes, address: Address, now_us: int) -> None:
+        """Handle one datagram; the order of the checks keeps the cheap refusals first."""
         peer = self._peers.get(address)
         if self._only_from is not None and address[0] != self._only_from:
             self._counters.peers_refused += 1
@@ -180,21 +163,21 @@ class UdpLink:
         if not bucket.take(now_us):
             self._counters.rate_limited += 1
             return
-        if len(data) > limits.MAX_DATAGRAM_BYTES:
+        if len(data) > _MAX_DATAGRAM_BYTES:
             self._counters.oversized += 1
             return
         for number, raw in enumerate(split_datagram(data, self._counters.split)):
             if number and not bucket.take(now_us):
                 self._counters.rate_limited += 1
                 continue
-            if not self._host.admit(raw):
+            if not self.callbacks.admit(raw):
                 continue
             if peer is None:
                 peer = self._moved_target(address) or self._learn(address, now_us)
             if peer is None:
                 return
             peer.heard(raw, now_us)
-            self._host.deliver(raw, peer)
+            self.callbacks.deliver(raw, peer)
 
     def _moved_target(self, address: Address) -> UdpPeer | None:
         """Return the target if this is it, answering from another address of its machine.
@@ -217,12 +200,12 @@ class UdpLink:
 
     def _learn(self, address: Address, now_us: int) -> UdpPeer | None:
         """Make a sender a peer; when all places are taken, the longest silent one goes."""
-        if len(self._peers) >= limits.MAX_PEERS:
+        if len(self._peers) >= MAX_PEERS:
             oldest = min(
                 (peer for peer in self.peers if not peer.permanent),
                 key=lambda peer: peer.last_heard_us,
             )
-            if now_us - oldest.last_heard_us < limits.PEER_EVICT_SILENCE_US:
+            if now_us - oldest.last_heard_us < _EVICT_SILENCE_US:
                 self._counters.peers_refused += 1
                 return None
             self._remove(oldest)
@@ -231,10 +214,23 @@ class UdpLink:
     def _add(self, address: Address, *, permanent: bool, now_us: int) -> UdpPeer:
         peer = UdpPeer(self, address, permanent=permanent, now_us=now_us)
         self._peers[address] = peer
-        self._host.joined(peer)
+        self.callbacks.joined(peer)
         return peer
 
     def _remove(self, peer: UdpPeer) -> None:
         peer.closed = True
         del self._peers[peer.address]
-        self._host.left(peer)
+        self.callbacks.left(peer)
+
+
+def _resolve(host: str, port: int) -> Address:
+    """Return the IPv4 address of a host name."""
+    try:
+        found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_DGRAM)
+    except OSError as error:
+        raise ConfigError(
+            f"The ground station's host {host!r} is not known here: {error}.",
+            hint="Set [net] gcs_host to an address.",
+        ) from error
+    address = found[0][4]
+    return str(address[0]), int(address[1])

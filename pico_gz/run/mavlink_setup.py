@@ -11,7 +11,7 @@ from pico_gz.core.frames import LocalFrame, euler_from_quat, quat_conjugate, qua
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.ports import Link, LinkKind, PortPlan
-from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, VehicleLinkPlan
 from pico_gz.mavlink.signing import load_key
 from pico_gz.mavlink.telemetry import SimState
 from pico_gz.run.config.fleet import FleetConfig
@@ -84,8 +84,7 @@ def make_mavlink(
         if plan.id in vehicles
     ]
     midnight = datetime.combine(fleet.origin.date, datetime.min.time(), tzinfo=UTC)
-    return FleetMavlink(
-        plans,
+    settings = MavlinkSettings(
         tcp=(fleet.net.bind, ports.tcp_port) if ports.tcp_port and plans else None,
         fleet_links=fleet.links,
         bind=fleet.net.bind,
@@ -98,6 +97,7 @@ def make_mavlink(
         epoch_us=int(midnight.timestamp()) * 1_000_000,
         allow_gcs_sysid=fleet.allow_gcs_sysid,
     )
+    return FleetMavlink(plans, settings)
 
 
 def mavlink_lines(fleet: FleetConfig, ports: PortPlan, ids: Collection[int]) -> list[str]:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pico_gz.errors import ConfigError
 
-# For health checks of containers, which do not know the token; it tells nothing but "well".
+# For health checks of containers, which do not know the token; it answers "ok" or what is wrong.
 OPEN_PATHS = frozenset({"/healthz"})
 MIN_TOKEN_CHARACTERS = 16
 
@@ -52,7 +52,7 @@ def choose_token(host: str, given: str = "") -> str:
     """The token a view on ``host`` asks for: the given one, a new one, or none on loopback.
 
     Raises:
-        ConfigError: the given one is too short to keep anybody out.
+        ConfigError: the given one is too short to be safe.
     """
     if given and len(given) < MIN_TOKEN_CHARACTERS:
         raise ConfigError(
@@ -63,7 +63,7 @@ def choose_token(host: str, given: str = "") -> str:
 
 
 class AccessGuard:
-    """ASGI middleware that lets nobody else in; an empty ``token`` is for loopback only."""
+    """ASGI middleware that checks every request; an empty ``token`` is for loopback only."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app

@@ -16,19 +16,111 @@ from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
-import uvicorn
-from starlette.types import ASGIApp
 
 from pico_gz.errors import MissingExtraError, PortClashError
 from pico_gz.run.view_access import RunHandle
-from pico_gz.view.access import AccessGuard, choose_token
-from pico_gz.view.feed import SEND_LIMIT_S, Audience, ClientFeed, Pulse
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, PlainTextResponse, Response
+    from starlette.routing import Mount, Route, WebSocketRoute
+    from starlette.staticfiles import StaticFiles
+    from starlette.types import ASGIApp
+    from starlette.websockets import WebSocket
+
+    from pico_gz.view.access import AccessGuard, choose_token
+    from pico_gz.view.feed import SEND_LIMIT_S, ClientFeed, Refresher
+except ImportError as exc:
+    raise MissingExtraError("web", "The browser view") from exc
+
 from pico_gz.view.live import LiveSource
 from pico_gz.view.metrics import CONTENT_TYPE
 from pico_gz.view.source import ViewSource
 
+STATIC = Path(__file__).parent / "static"
+TOKEN_VARIABLE = "PICO_GZ_DASHBOARD_TOKEN"
+WORKERS = 4
 MAX_MESSAGE_BYTES = 65_536
 STOP_LIMIT_S = 3.0
+
+
+def open_dashboard(run: RunHandle) -> ViewServer:
+    """Serve the view of a run on the address of its fleet file; the caller closes it.
+
+    Raises:
+        PortClashError: the address is in use or not ours.
+        ConfigError: the environment has an unusable token.
+    """
+    host, port = run.fleet.dashboard
+    token = choose_token(host, os.environ.get(TOKEN_VARIABLE, ""))
+    source = LiveSource(run)
+    try:
+        server = ViewServer(make_app(source, token=token, port=port), host, port, token=token)
+    except BaseException:
+        source.close()
+        raise
+    server.on_close(source.close)
+    return server
+
+
+def make_app(source: ViewSource, *, token: str = "", port: int = 0) -> ASGIApp:
+    """The web application over a source, guarded by ``token`` (empty: loopback only)."""
+    view = _View(source)
+    app = Starlette(
+        routes=[
+            Route("/", view.page),
+            Route("/healthz", view.healthz),
+            Route("/metrics", view.metrics),
+            Route("/api/state", view.state),
+            WebSocketRoute("/ws", view.websocket),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        lifespan=view.lifespan,
+    )
+    return AccessGuard(app, token, port)
+
+
+class _View:
+    """The answers behind the addresses; all of them on the server's loop."""
+
+    def __init__(self, source: ViewSource) -> None:
+        self._source = source
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="pico-gz-view")
+        self._refresher: Refresher | None = None
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self._refresher = Refresher(self._source)
+        refreshing = asyncio.create_task(self._refresher.run())
+        try:
+            yield
+        finally:
+            refreshing.cancel()
+            self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def page(self, _: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def healthz(self, _: Request) -> Response:
+        problems = self._source.problems(time.monotonic())
+        text = "\n".join(problems) if problems else "ok"
+        return PlainTextResponse(f"{text}\n", status_code=503 if problems else 200)
+
+    async def metrics(self, _: Request) -> Response:
+        return PlainTextResponse(self._source.metrics(), media_type=CONTENT_TYPE)
+
+    async def state(self, _: Request) -> Response:
+        return Response(msgspec.json.encode(self._source.state()), media_type="application/json")
+
+    async def websocket(self, websocket: WebSocket) -> None:
+        if self._refresher is None or not self._refresher.has_room():
+            await websocket.close(1013, "Too many browsers watch this run.")
+            return
+        await websocket.accept()
+        feed = ClientFeed(websocket, self._source, self._refresher, self._workers)
+        await feed.serve()
 
 
 class ViewServer:
@@ -74,16 +166,16 @@ class ViewServer:
 
     @property
     def line(self) -> str:
-        """Where people find the view, one line."""
+        """One line for people: where the view is."""
         everywhere = " (and on every other address of this machine)"
         return f"Browser view: {self.url}{everywhere if _is_any(self.host) else ''}"
 
     def on_close(self, action: Callable[[], None]) -> None:
-        """Do this, too, when the server ends."""
+        """Call ``action`` when the server ends."""
         self._on_close.append(action)
 
     def close(self) -> None:
-        """Let all browsers go and stop listening; harmless when called twice."""
+        """Disconnect all browsers and stop listening; harmless when called twice."""
         self._server.should_exit = True
         self._thread.join(STOP_LIMIT_S)
         self._socket.close()
@@ -123,7 +215,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _cut_off_stuck(listener: socket.socket) -> None:
     """Let the kernel end connections whose other end takes nothing any more.
 
-    The server itself would go on waiting to bring the last bytes to whoever does not read them.
+    The server itself would keep waiting to deliver the last bytes to a browser that does not read.
     Accepted connections inherit the option; it exists on Linux only.
     """
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -143,103 +235,3 @@ def _reachable(host: str) -> str:
     if _is_any(host):
         return "127.0.0.1" if ":" not in host else "[::1]"
     return f"[{host}]" if ":" in host else host
-
-
-try:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import FileResponse, PlainTextResponse, Response
-    from starlette.routing import Mount, Route, WebSocketRoute
-    from starlette.staticfiles import StaticFiles
-    from starlette.types import ASGIApp
-    from starlette.websockets import WebSocket
-except ImportError as exc:
-    raise MissingExtraError("web", "The browser view") from exc
-
-STATIC = Path(__file__).parent / "static"
-TOKEN_VARIABLE = "PICO_GZ_DASHBOARD_TOKEN"
-WORKERS = 4
-
-
-def open_dashboard(run: RunHandle) -> ViewServer:
-    """Serve the view of a run on the address of its fleet file; the caller closes it.
-
-    Raises:
-        PortClashError: the address is in use or not ours.
-        ConfigError: the environment has an unusable token.
-    """
-    host, port = run.fleet.dashboard
-    token = choose_token(host, os.environ.get(TOKEN_VARIABLE, ""))
-    source = LiveSource(run)
-    try:
-        server = ViewServer(make_app(source, token=token, port=port), host, port, token=token)
-    except BaseException:
-        source.close()
-        raise
-    server.on_close(source.close)
-    return server
-
-
-def make_app(source: ViewSource, *, token: str = "", port: int = 0) -> ASGIApp:
-    """The web application over a source, guarded by ``token`` (empty: loopback only)."""
-    view = _View(source)
-    app = Starlette(
-        routes=[
-            Route("/", view.page),
-            Route("/healthz", view.healthz),
-            Route("/metrics", view.metrics),
-            Route("/api/state", view.state),
-            WebSocketRoute("/ws", view.websocket),
-            Mount("/static", StaticFiles(directory=STATIC)),
-        ],
-        lifespan=view.lifespan,
-    )
-    return AccessGuard(app, token, port)
-
-
-class _View:
-    """The answers behind the addresses; all of them on the server's loop."""
-
-    def __init__(self, source: ViewSource) -> None:
-        self._source = source
-        self._audience = Audience(source)
-        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="pico-gz-view")
-        self._pulse: Pulse | None = None
-
-    @contextlib.asynccontextmanager
-    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        self._pulse = Pulse(self._source)
-        beating = asyncio.create_task(self._pulse.run())
-        try:
-            yield
-        finally:
-            beating.cancel()
-            self._workers.shutdown(wait=False, cancel_futures=True)
-
-    async def page(self, _: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    async def healthz(self, _: Request) -> Response:
-        problems = self._source.problems(time.monotonic())
-        text = "\n".join(problems) if problems else "ok"
-        return PlainTextResponse(f"{text}\n", status_code=503 if problems else 200)
-
-    async def metrics(self, _: Request) -> Response:
-        return PlainTextResponse(self._source.metrics(), media_type=CONTENT_TYPE)
-
-    async def state(self, _: Request) -> Response:
-        return Response(msgspec.json.encode(self._source.state()), media_type="application/json")
-
-    async def websocket(self, websocket: WebSocket) -> None:
-        if self._pulse is None or not self._audience.has_room():
-            await websocket.close(1013, "Too many browsers watch this run.")
-            return
-        await websocket.accept()
-        feed = ClientFeed(
-            websocket,
-            self._source,
-            pulse=self._pulse,
-            audience=self._audience,
-            workers=self._workers,
-        )
-        await feed.serve()

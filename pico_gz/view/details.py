@@ -8,7 +8,7 @@ from typing import Any
 
 from pico_gz.bridge.published import FleetView
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.ground_control import MissionItem
+from pico_gz.core.ground_control import MissionItem, Telemetry
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission import (
@@ -29,15 +29,15 @@ class PlanReader:
         self._frame = frame
         self._known: dict[int, tuple[object, dict[str, Any]]] = {}
 
-    def plan(self, vehicle_id: int, belief: AutopilotSnapshot) -> dict[str, Any]:
+    def plan(self, vehicle_id: int, snapshot: AutopilotSnapshot) -> dict[str, Any]:
         """Mission, fence and home of one vehicle."""
-        told = belief.telemetry
-        home = (told.home_lat_e7, told.home_lon_e7) if told.home_valid else None
-        source = (belief.mission, belief.fence, home)
+        now = snapshot.telemetry
+        home = (now.home_lat_e7, now.home_lon_e7) if now.home_valid else None
+        source = (snapshot.mission, snapshot.fence, home)
         known = self._known.get(vehicle_id)
         # Equal lists are mostly the very same list, which makes this a cheap question.
         if known is None or known[0] != source:
-            known = (source, self.plan_of(belief.mission, belief.fence, home))
+            known = (source, self.plan_of(snapshot.mission, snapshot.fence, home))
             self._known[vehicle_id] = known
         return known[1]
 
@@ -88,22 +88,22 @@ class PlanReader:
         return shapes
 
 
-def focus_message(
-    vehicle_id: int, view: FleetView, belief: AutopilotSnapshot | None, plans: PlanReader
+def details_message(
+    vehicle_id: int, view: FleetView, snapshot: AutopilotSnapshot | None, plans: PlanReader
 ) -> dict[str, Any]:
-    """Truth, belief and commands of one vehicle; angles in degrees."""
+    """Estimates and commands of one vehicle; angles in degrees."""
     message: dict[str, Any] = {"t": "focus", "id": vehicle_id, "time_s": view.time_us / 1e6}
     command = view.commands.get(vehicle_id)
     if command is not None:
         message["motors"] = [round(value, 2) for value in command.motors]
         message["servos"] = [round(value, 2) for value in command.servos]
-    if belief is not None:
-        message |= _belief(belief, plans)
+    if snapshot is not None:
+        message |= _estimates(snapshot.telemetry, plans)
     return message
 
 
-def recorded_belief(sample: AutopilotSample) -> dict[str, Any]:
-    """What a recording knows of it."""
+def recorded_estimates(sample: AutopilotSample) -> dict[str, Any]:
+    """The estimates that a recording has of one vehicle."""
     shown: dict[str, Any] = {"estimate": None}
     if sample.north_m is not None and sample.east_m is not None:
         shown["estimate"] = (round(sample.north_m, 2), round(sample.east_m, 2))
@@ -113,28 +113,27 @@ def recorded_belief(sample: AutopilotSample) -> dict[str, Any]:
     return shown
 
 
-def _belief(belief: AutopilotSnapshot, plans: PlanReader) -> dict[str, Any]:
-    told = belief.telemetry
-    yaw_deg = degrees(told.yaw_rad)
+def _estimates(now: Telemetry, plans: PlanReader) -> dict[str, Any]:
+    yaw_deg = degrees(now.yaw_rad)
     shown: dict[str, Any] = {
         "yaw_deg": round(yaw_deg, 1),
-        "roll_deg": round(degrees(told.roll_rad), 1),
-        "pitch_deg": round(degrees(told.pitch_rad), 1),
-        "speed_mps": round(told.ground_speed_mps, 2),
-        "throttle_percent": round(told.throttle_percent),
-        "battery_a": round(told.battery_a, 2),
-        "hdop": round(told.gps_hdop, 1),
-        "estimate": plans.point(told.lat_e7, told.lon_e7) if told.position_valid else None,
+        "roll_deg": round(degrees(now.roll_rad), 1),
+        "pitch_deg": round(degrees(now.pitch_rad), 1),
+        "speed_mps": round(now.ground_speed_mps, 2),
+        "throttle_percent": round(now.throttle_percent),
+        "battery_a": round(now.battery_a, 2),
+        "hdop": round(now.gps_hdop, 1),
+        "estimate": plans.point(now.lat_e7, now.lon_e7) if now.position_valid else None,
         "target": None,
-        "mission": [told.mission_current, told.mission_count],
-        "fence_breached": told.fence_breached,
+        "mission": [now.mission_current, now.mission_count],
+        "fence_breached": now.fence_breached,
     }
-    if told.target_valid:
-        error_deg = (told.nav_bearing_deg - yaw_deg + 180.0) % 360.0 - 180.0
+    if now.target_valid:
+        error_deg = (now.nav_bearing_deg - yaw_deg + 180.0) % 360.0 - 180.0
         shown |= {
-            "target": plans.point(told.target_lat_e7, told.target_lon_e7),
-            "distance_m": round(told.waypoint_distance_m, 2),
-            "cross_track_m": round(told.cross_track_m, 3),
+            "target": plans.point(now.target_lat_e7, now.target_lon_e7),
+            "distance_m": round(now.waypoint_distance_m, 2),
+            "cross_track_m": round(now.cross_track_m, 3),
             "heading_error_deg": round(error_deg, 1),
         }
     return shown

@@ -24,21 +24,24 @@ from pico_gz.view.source import ViewSource
 log = logging.getLogger(__name__)
 
 PERIOD_S = 0.05
+MAX_CLIENTS = 32
 
 
-class Pulse:
-    """Refreshes a source and lets coroutines wait for the next time."""
+class Refresher:
+    """Refreshes a source for its browsers, which wait for it; used on the server's loop only."""
 
     def __init__(self, source: ViewSource) -> None:
         self._source = source
-        self._next = asyncio.Event()
+        self._refreshed = asyncio.Event()
+        # Browser -> the vehicle it looks at closely; 0 for none.
+        self._clients: dict[object, int] = {}
 
     async def wait(self) -> None:
-        """Return at the next beat."""
-        await self._next.wait()
+        """Return after the next refresh."""
+        await self._refreshed.wait()
 
     async def run(self) -> None:
-        """Beat until cancelled."""
+        """Refresh until cancelled."""
         while True:
             started_s = time.monotonic()
             try:
@@ -46,40 +49,25 @@ class Pulse:
             except Exception:  # one bad moment must not blind the view for good
                 log.exception("the browser view could not be refreshed")
                 await asyncio.sleep(1.0)
-            beat, self._next = self._next, asyncio.Event()
-            beat.set()
+            done, self._refreshed = self._refreshed, asyncio.Event()
+            done.set()
             spent_s = time.monotonic() - started_s
             # Never busier than half of the time, however large the fleet is.
             await asyncio.sleep(max(PERIOD_S - spent_s, spent_s))
 
-
-MAX_CLIENTS = 32
-
-
-class Audience:
-    """Tells the source for whom it works; used on the server's loop only."""
-
-    def __init__(self, source: ViewSource) -> None:
-        self._source = source
-        self._focus: dict[object, int] = {}
-
     def has_room(self) -> bool:
-        """Whether one more may watch."""
-        return len(self._focus) < MAX_CLIENTS
+        """Whether one more browser may watch."""
+        return len(self._clients) < MAX_CLIENTS
 
-    def set_focus(self, client: object, vehicle_id: int) -> None:
-        """Let a client watch; 0 looks at nobody in particular."""
-        self._focus[client] = vehicle_id
-        self._tell()
+    def watch(self, client: object, vehicle_id: int = 0) -> None:
+        """Register a browser, or change the vehicle it looks at closely."""
+        self._clients[client] = vehicle_id
+        self._source.set_watchers(len(self._clients), set(self._clients.values()) - {0})
 
     def leave(self, client: object) -> None:
-        """Let a client go."""
-        self._focus.pop(client, None)
-        self._tell()
-
-    def _tell(self) -> None:
-        focused = {vehicle_id for vehicle_id in self._focus.values() if vehicle_id}
-        self._source.set_audience(len(self._focus), focused)
+        """Forget a browser."""
+        self._clients.pop(client, None)
+        self._source.set_watchers(len(self._clients), set(self._clients.values()) - {0})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +104,7 @@ def decode_request(text: str) -> Request:
 
 
 def carry_out(request: Request, commands: Mapping[str, Command]) -> dict[str, Any]:
-    """Do it and return the answer; waits for the moment between two steps."""
+    """Run the command and return the answer; waits for the moment between two steps."""
     command = commands.get(request.command)
     if command is None:
         return request.refused(f"Unknown command {request.command[:40]!r}.")
@@ -132,10 +120,10 @@ def carry_out(request: Request, commands: Mapping[str, Command]) -> dict[str, An
 
 SEND_LIMIT_S = 30.0
 MAX_REQUESTS_UNDER_WAY = 8
-# Who asks without reading the answers is not listened to until they are gone.
+# A browser that asks without reading the answers is not heard until they are gone.
 MAX_ANSWERS_WAITING = 64
-# The rover that is looked at closely is told about every second beat.
-FOCUS_EVERY = 2
+# Details of the selected rover are sent with every second refresh.
+DETAILS_EVERY = 2
 
 _encode = msgspec.json.Encoder().encode
 
@@ -144,29 +132,22 @@ class ClientFeed:
     """Serves one WebSocket until either side leaves."""
 
     def __init__(
-        self,
-        websocket: WebSocket,
-        source: ViewSource,
-        *,
-        pulse: Pulse,
-        audience: Audience,
-        workers: Executor,
+        self, websocket: WebSocket, source: ViewSource, refresher: Refresher, workers: Executor
     ) -> None:
         self._websocket = websocket
         self._source = source
-        self._pulse = pulse
-        self._audience = audience
+        self._refresher = refresher
         self._workers = workers
-        self._focus = 0
+        self._selected = 0
         self._frame = self._figures = self._rows = self._plans = self._events = 0
-        self._beats = 0
+        self._refreshes = 0
         self._answers: list[dict[str, Any]] = []
         self._requests: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
         """Run both directions; returns when the browser has gone."""
-        self._audience.set_focus(self, 0)
-        sending = asyncio.create_task(self._send_news())
+        self._refresher.watch(self)
+        sending = asyncio.create_task(self._send_updates())
         receiving = asyncio.create_task(self._receive())
         try:
             done, _ = await asyncio.wait((sending, receiving), return_when=asyncio.FIRST_COMPLETED)
@@ -175,19 +156,19 @@ class ClientFeed:
         except (WebSocketDisconnect, TimeoutError):
             pass
         finally:
-            self._audience.leave(self)
+            self._refresher.leave(self)
             for task in (sending, receiving, *self._requests):
                 task.cancel()
             await asyncio.gather(sending, receiving, return_exceptions=True)
 
     # --- out --------------------------------------------------------------------------------
 
-    async def _send_news(self) -> None:
+    async def _send_updates(self) -> None:
         await self._send(_encode(self._source.hello()))
         while True:
-            for message in self._news():
+            for message in self._updates():
                 await self._send(message)
-            await self._pulse.wait()
+            await self._refresher.wait()
 
     async def _send(self, message: bytes) -> None:
         """Send bytes that are JSON as text, the others as they are."""
@@ -202,7 +183,7 @@ class ClientFeed:
             # The server has closed the connection itself, after a message that was too long.
             raise WebSocketDisconnect from exc
 
-    def _news(self) -> Iterator[bytes]:
+    def _updates(self) -> Iterator[bytes]:
         source = self._source
         answers, self._answers = self._answers, []
         yield from map(_encode, answers)
@@ -213,7 +194,7 @@ class ClientFeed:
             plans, self._plans = source.plans.after(self._plans), source.plans.version
             yield _encode({"t": "plans", "plans": plans})
         if self._events != source.events.version:
-            message, self._events = source.events.news(self._events)
+            message, self._events = source.events.message_after(self._events)
             yield _encode(message)
         if self._figures != source.figures_number:
             self._figures = source.figures_number
@@ -221,29 +202,26 @@ class ClientFeed:
         if self._frame != source.frame_number:
             self._frame = source.frame_number
             yield source.frame
-        yield from self._focus_news()
-
-    def _focus_news(self) -> Iterator[bytes]:
-        self._beats += 1
-        if self._focus and self._beats % FOCUS_EVERY == 0:
-            message = self._source.focus(self._focus)
-            if message is not None:
-                yield _encode(message)
+        self._refreshes += 1
+        if self._selected and self._refreshes % DETAILS_EVERY == 0:
+            details = source.details(self._selected)
+            if details is not None:
+                yield _encode(details)
 
     # --- in ---------------------------------------------------------------------------------
 
     async def _receive(self) -> None:
         while True:
             while len(self._answers) >= MAX_ANSWERS_WAITING:
-                await self._pulse.wait()
+                await self._refresher.wait()
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return
             request = decode_request(message.get("text") or "")
             if request.command == "focus":
                 vehicle_id = request.arguments.get("id")
-                self._focus = vehicle_id if isinstance(vehicle_id, int) else 0
-                self._audience.set_focus(self, self._focus)
+                self._selected = vehicle_id if isinstance(vehicle_id, int) else 0
+                self._refresher.watch(self, self._selected)
             elif len(self._requests) >= MAX_REQUESTS_UNDER_WAY:
                 self._answers.append(request.refused("Too many requests at once."))
             else:

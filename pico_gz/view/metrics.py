@@ -1,17 +1,85 @@
-"""The figures of a run as Prometheus text."""
+"""How a run performs: figures, health, Prometheus text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.clock import speed_of
 from pico_gz.bridge.published import BridgeState
 from pico_gz.view.source import lag_s
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SILENT_AFTER_S = 5.0
 _QUANTILES = (0.5, 0.99, 0.999)
 
 Samples = Iterable[tuple[Mapping[str, object], float]]
+
+
+class Figures:
+    """Compares the run's counters with those of the last call."""
+
+    def __init__(self, bridge: SitlBridge) -> None:
+        self._bridge = bridge
+        self._latency = bridge.stats.latency.copy()
+        self._sim_us = bridge.stats.sim_us
+        self._at_s: float | None = None
+
+    def take(self, now_s: float) -> dict[str, Any]:
+        """The figures since the last call; ``now_s`` is monotonic wall time [s]."""
+        bridge, stats = self._bridge, self._bridge.stats
+        recent = stats.latency.since(self._latency)
+        self._latency = stats.latency.copy()
+        elapsed_s = 0.0 if self._at_s is None else now_s - self._at_s
+        advanced_us = stats.sim_us - self._sim_us
+        self._at_s, self._sim_us = now_s, stats.sim_us
+        return {
+            "steps": stats.steps,
+            "lost_steps": stats.lost_steps,
+            "rtf": round(advanced_us / 1e6 / elapsed_s, 3) if elapsed_s > 0.0 else 0.0,
+            "rtf_mean": round(stats.real_time_factor, 3),
+            "latency_p50_ms": round(recent.percentile_ms(0.5), 3),
+            "latency_p99_ms": round(recent.percentile_ms(0.99), 3),
+            "paused": bridge.is_paused(),
+            "speed": speed_of(bridge.time_mode) or "max",
+        }
+
+
+class Health:
+    """Watches the step counter; ``check`` is called a few times per second."""
+
+    def __init__(self, bridge: SitlBridge) -> None:
+        self._bridge = bridge
+        self._steps = -1
+        self._moved_s = 0.0
+
+    def check(self, now_s: float) -> None:
+        """Note whether the run has moved; ``now_s`` is monotonic wall time [s]."""
+        steps = self._bridge.stats.steps
+        if steps != self._steps or self._bridge.is_paused():
+            self._steps, self._moved_s = steps, now_s
+
+    def problems(self, now_s: float) -> list[str]:
+        """What is wrong, one sentence each; nothing when all is well."""
+        self.check(now_s)
+        bridge, found = self._bridge, []
+        if bridge.state is BridgeState.FAILED:
+            found.append("The run has failed.")
+        elif not bridge.stats.steps and not bridge.is_paused():
+            found.append("The run has not begun.")
+        elif now_s - self._moved_s > self._patience_s():
+            found.append(f"No step for {now_s - self._moved_s:.0f} s.")
+        view = bridge.view
+        silent = [str(i) for i in bridge.list_vehicles() if i not in view.sensors]
+        if silent:
+            found.append(f"No states of vehicle {', '.join(silent)}.")
+        return found
+
+    def _patience_s(self) -> float:
+        """A slow-motion run may take seconds for one step."""
+        mode = self._bridge.time_mode
+        return max(SILENT_AFTER_S, 3.0 * mode.step_size_us / 1e6 / (speed_of(mode) or 1.0))
 
 
 def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:

@@ -1,7 +1,7 @@
-"""What a view shows: rows, samples, changes and events.
+"""What a view shows: rows, snapshots, changes and events.
 
-It keeps references to what was published, and asks autopilots what they believe, which only that
-thread may do: a few at a time, so that the work is small and does not depend on the browsers.
+``FleetSampler`` runs on the simulation thread: it keeps references to what was published, and reads
+a few autopilots at a time, so that its work is small and does not depend on the browsers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pico_gz.run.control_socket import Command
 # A slow sensor (GPS, 5 Hz at 10 ms steps) has at least one sample in this many steps.
 KEPT_VIEWS = 32
 PERIOD_S = 0.05
-# Everybody is looked at once in so many periods.
+# Every autopilot is read once in so many periods.
 ROUND = 20
 
 
 class AutopilotSnapshot(msgspec.Struct, frozen=True):
-    """What one autopilot believes and plans, at one instant."""
+    """Estimates and plans of one autopilot, at one instant."""
 
     telemetry: Telemetry
     mission: Sequence[MissionItem]
@@ -37,12 +37,12 @@ class AutopilotSnapshot(msgspec.Struct, frozen=True):
 
 
 class FleetSampler:
-    """Looks at autopilots in turn, a few per 50 ms of wall time, and only while somebody watches.
+    """Reads autopilots in turn, a few per 50 ms of wall time, and only while a browser watches.
 
     Attributes:
-        watched: whether anybody wants to know; set by the server thread.
-        focused: vehicles that are looked at every time; set by the server thread.
-        beliefs: vehicle id -> newest belief.
+        watched: whether a browser watches; set by the server thread.
+        selected: vehicles that are read every time; set by the server thread.
+        snapshots: vehicle id -> newest snapshot of its autopilot.
         views: the last few published steps, newest last.
     """
 
@@ -52,35 +52,35 @@ class FleetSampler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.watched = False
-        self.focused: frozenset[int] = frozenset()
-        self.beliefs: dict[int, AutopilotSnapshot] = {}
+        self.selected: frozenset[int] = frozenset()
+        self.snapshots: dict[int, AutopilotSnapshot] = {}
         self.views: deque[FleetView] = deque(maxlen=KEPT_VIEWS)
         self._pilots = pilots
         self._clock = clock
         self._turns = cycle(pilots)
-        self._per_look = -(-len(pilots) // ROUND)
+        self._per_period = -(-len(pilots) // ROUND)
         self._next_s = 0.0
 
     def after_step(self, view: FleetView) -> None:
         """Keep the step that was published."""
         self.views.append(view)
-        self._look()
+        self._read_due()
 
     def while_idle(self, _: int) -> None:
-        """Keep looking while time is held: people arm and switch modes then, too."""
-        self._look()
+        """Keep reading while time is held: people arm and switch modes then, too."""
+        self._read_due()
 
-    def _look(self) -> None:
+    def _read_due(self) -> None:
         if not self.watched:
             return
         now_s = self._clock()
         if now_s < self._next_s:
             return
         self._next_s = now_s + PERIOD_S
-        for vehicle_id in self.focused.union(islice(self._turns, self._per_look)):
+        for vehicle_id in self.selected.union(islice(self._turns, self._per_period)):
             pilot = self._pilots.get(vehicle_id)
             if pilot is not None:
-                self.beliefs[vehicle_id] = AutopilotSnapshot(
+                self.snapshots[vehicle_id] = AutopilotSnapshot(
                     pilot.telemetry(),
                     pilot.missions.items(MissionType.MISSION),
                     pilot.missions.items(MissionType.FENCE),
@@ -93,7 +93,7 @@ def lag_s(view: FleetView, vehicle_id: int) -> float | None:
     return None if record is None else max(0.0, (view.time_us - record.timestamp_us) / 1e6)
 
 
-# The order of a row's values; it is told to browsers, which read rows by these names.
+# The order of a row's values; browsers get it first and read rows by these names.
 FIELDS = (
     "mode", "armed", "health", "waypoint", "battery_percent", "battery_v",
     "fix", "satellites", "lag_ms", "message", "failures",
@@ -110,13 +110,13 @@ _FIX_NUMBERS = (1, 2, 3, 5, 6)
 def make_rows(
     vehicles: Iterable[VehicleInstance],
     views: list[FleetView],
-    beliefs: Mapping[int, AutopilotSnapshot],
+    snapshots: Mapping[int, AutopilotSnapshot],
     failures: Mapping[int, Mapping[str, str]],
 ) -> dict[int, Row]:
     """The rows of all vehicles, by id; ``views`` are the last few steps, newest last."""
     return {
         vehicle.id: _row(
-            vehicle, views, beliefs.get(vehicle.id), dict(failures.get(vehicle.id, {}))
+            vehicle, views, snapshots.get(vehicle.id), dict(failures.get(vehicle.id, {}))
         )
         for vehicle in vehicles
     }
@@ -125,13 +125,13 @@ def make_rows(
 def _row(
     vehicle: VehicleInstance,
     views: list[FleetView],
-    belief: AutopilotSnapshot | None,
+    snapshot: AutopilotSnapshot | None,
     failures: dict[str, str],
 ) -> Row:
     status = vehicle.status()
     lag = lag_s(views[-1], vehicle.id) if views else None
     percent, volts, fix, satellites = (
-        _believed(belief) if belief is not None else _measured(views, vehicle.id)
+        _estimated(snapshot.telemetry) if snapshot is not None else _measured(views, vehicle.id)
     )
     return (
         status.mode,
@@ -156,14 +156,13 @@ def _health(vehicle: VehicleInstance, views: list[FleetView]) -> str:
     return "ok" if views and vehicle.id in views[-1].sensors else "silent"
 
 
-def _believed(belief: AutopilotSnapshot) -> tuple[int | None, float | None, str, int]:
-    told = belief.telemetry
-    percent = told.battery_remaining_percent
+def _estimated(now: Telemetry) -> tuple[int | None, float | None, str, int]:
+    percent = now.battery_remaining_percent
     return (
         None if percent < 0 else percent,
-        round(told.battery_v, 1) or None,
-        _FIXES.get(told.gps_fix, str(told.gps_fix)),
-        told.gps_satellites,
+        round(now.battery_v, 1) or None,
+        _FIXES.get(now.gps_fix, str(now.gps_fix)),
+        now.gps_satellites,
     )
 
 
@@ -231,7 +230,7 @@ class EventTail:
 
     Attributes:
         version: grows with every change.
-        began: the version at which it was last emptied; who knows an older one starts anew.
+        began: the version at which it was last emptied; a reader of an older one starts over.
     """
 
     def __init__(self, kept: int = KEPT) -> None:
@@ -267,8 +266,8 @@ class EventTail:
         with self._lock:
             return [event for event in self._events if event["n"] > version]
 
-    def news(self, version: int) -> tuple[dict[str, Any], int]:
-        """The message for who knows ``version``, and the version it knows then."""
+    def message_after(self, version: int) -> tuple[dict[str, Any], int]:
+        """The message for a reader that has seen ``version``, and the version to remember."""
         with self._lock:
             events = [event for event in self._events if event["n"] > version]
             anew = version < self.began
@@ -301,7 +300,7 @@ class ViewSource(Protocol):
     commands: Mapping[str, Command]
 
     def hello(self) -> dict[str, Any]:
-        """What stands still, and what happened so far: the first message to a browser.
+        """What never changes, and what happened so far: the first message to a browser.
 
         Its ``timeline`` is ``{start_s, end_s}`` where ``seek`` can be asked for, else ``None``.
         """
@@ -309,10 +308,10 @@ class ViewSource(Protocol):
     def refresh(self, now_s: float) -> None:
         """Bring everything up to date; called up to 20 times per second."""
 
-    def set_audience(self, watchers: int, focused: Collection[int]) -> None:
-        """How many watch, and at which vehicles they look closely."""
+    def set_watchers(self, count: int, selected: Collection[int]) -> None:
+        """Take the number of browsers, and the vehicles whose details they want."""
 
-    def focus(self, vehicle_id: int) -> dict[str, Any] | None:
+    def details(self, vehicle_id: int) -> dict[str, Any] | None:
         """Everything about one vehicle; ``None`` when there is none of this id."""
 
     def state(self) -> dict[str, Any]:
@@ -322,4 +321,4 @@ class ViewSource(Protocol):
         """The figures as Prometheus text."""
 
     def problems(self, now_s: float) -> list[str]:
-        """Why it is not well; nothing when all is well."""
+        """What is wrong, one sentence each; nothing when all is well."""

@@ -12,7 +12,7 @@ from fake_vehicle import FakeVehicle
 from fleet_process import LOOPBACK, free_port_run
 
 from pico_gz.core.ports import Link, LinkKind
-from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, VehicleLinkPlan
 
 
 def free_ports(count, kind=socket.SOCK_DGRAM):
@@ -49,7 +49,8 @@ class FleetThread:
         self._stop = threading.Event()
         self._jobs = []
         plans = [VehicleLinkPlan(n, v, self._links(n, shared)) for n, v in self.vehicles.items()]
-        self.fleet = FleetMavlink(plans, tcp=(LOOPBACK, self.tcp_port), **kwargs)
+        settings = MavlinkSettings(tcp=(LOOPBACK, self.tcp_port), **kwargs)
+        self.fleet = FleetMavlink(plans, settings)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _links(self, number, shared):

@@ -17,8 +17,8 @@ from pymavlink.dialects.v20 import all as mav
 from pico_gz.core.ports import Link, LinkKind
 from pico_gz.errors import ConfigError, DuplicateVehicleError, MavlinkError, PortClashError
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
-from pico_gz.mavlink.framing import SplitCounters, StreamSplitter
+from pico_gz.mavlink.codec import SplitCounters, StreamSplitter
+from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, VehicleLinkPlan
 
 from fake_vehicle import FakeVehicle  # isort: skip - found through gcs_support
 
@@ -119,7 +119,9 @@ def test_a_port_in_use_names_vehicle_port_and_owner_and_opens_nothing(kind):
             VehicleLinkPlan(7, FakeVehicle(7), (Link(LinkKind(kind), LOOPBACK, taken),)),
         ]
         threads_before = set(threading.enumerate())
-        fleet = FleetMavlink(plans, tcp=(LOOPBACK, free_ports(1, socket.SOCK_STREAM)[0]))
+        fleet = FleetMavlink(
+            plans, MavlinkSettings(tcp=(LOOPBACK, free_ports(1, socket.SOCK_STREAM)[0]))
+        )
         start_s = time.monotonic()
         with pytest.raises(PortClashError) as caught:
             fleet.open()
@@ -137,7 +139,9 @@ def test_the_fleets_tcp_port_in_use():
         holder.bind((LOOPBACK, 0))
         holder.listen()
         port = holder.getsockname()[1]
-        fleet = FleetMavlink([VehicleLinkPlan(1, FakeVehicle(1))], tcp=(LOOPBACK, port))
+        fleet = FleetMavlink(
+            [VehicleLinkPlan(1, FakeVehicle(1))], MavlinkSettings(tcp=(LOOPBACK, port))
+        )
         with pytest.raises(PortClashError, match=f"The fleet: TCP port {port}"):
             fleet.open()
 
@@ -165,7 +169,7 @@ def test_system_ids():
 
 
 def test_system_id_255_is_allowed_with_a_warning(caplog):
-    FleetMavlink([VehicleLinkPlan(255, FakeVehicle(255))], allow_gcs_sysid=True)
+    FleetMavlink([VehicleLinkPlan(255, FakeVehicle(255))], MavlinkSettings(allow_gcs_sysid=True))
     assert "255" in caplog.text
 
 
@@ -473,7 +477,7 @@ def test_a_dead_tcp_client_costs_bounded_memory_and_is_cut():
 
             def is_cut():
                 nonlocal biggest
-                biggest = max(biggest, peer.outbox.size_bytes)
+                biggest = max(biggest, peer.queue.size_bytes)
                 return run.fleet.counters()["tcp_cut"] == 1
 
             assert eventually(is_cut, 30.0)

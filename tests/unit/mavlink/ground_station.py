@@ -8,10 +8,9 @@ from fake_vehicle import FakeVehicle
 from pymavlink.dialects.v20 import all as mav
 
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.framing import MavlinkCounters
-from pico_gz.mavlink.links import Peer
-from pico_gz.mavlink.service import FleetShared
+from pico_gz.mavlink.endpoint import FleetShared, VehicleEndpoint
+from pico_gz.mavlink.fleet_mavlink import SERVICES
+from pico_gz.mavlink.links import MavlinkCounters, Peer
 from pico_gz.mavlink.streams import Schedule
 
 
@@ -85,17 +84,19 @@ class Ground:
         self.schedule = Schedule()
         self.counters = MavlinkCounters()
         self.shared = FleetShared(schedule=self.schedule, counters=self.counters, **shared)
-        self.endpoint = VehicleEndpoint(self.vehicle.vehicle_id, self.vehicle, self.shared)
+        self.endpoint = VehicleEndpoint(
+            self.vehicle.vehicle_id, self.vehicle, self.shared, SERVICES
+        )
 
     def station(self, *args, **kwargs):
         return Station(self, *args, **kwargs)
 
     def turn(self, *, sim_us=0, wall_us=0):
-        """Let both clocks go on by so much, and do what is due."""
+        """Advance both clocks by so much, and do what is due."""
         self.schedule.set_time(self.schedule.sim_us + sim_us, self.schedule.wall_us + wall_us)
         self.vehicle.time_us = self.schedule.sim_us
         self.schedule.run_due()
-        self.endpoint.tell_news()
+        self.endpoint.send_updates()
 
     def run(self, seconds, *, speed=1.0, step_us=10_000):
         """Let ``seconds`` of simulation time pass at ``speed`` times real time."""

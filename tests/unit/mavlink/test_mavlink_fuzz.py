@@ -12,7 +12,7 @@ from pymavlink.dialects.v20 import all as mav
 from real_vehicle import RealVehicle
 
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.framing import SplitCounters, StreamSplitter, split_datagram
+from pico_gz.mavlink.codec import SplitCounters, StreamSplitter, split_datagram
 
 DEFAULT = 20_000
 ALL = 100_000

@@ -191,7 +191,7 @@ def longest_silence_s(ground, seconds, *, speed, beat_every_s, silent_after_s=No
             next_beat_us = wall_us + round(beat_every_s * 1e6)
             station.send(beat)
         if sim_us % 1_000_000 == 0:
-            ground.endpoint.repeat_presence()
+            ground.endpoint.repeat_heartbeats()
         if ground.vehicle.calls:
             ground.vehicle.calls.clear()
             last_us = sim_us
@@ -209,7 +209,7 @@ def test_at_real_time_heartbeats_are_not_repeated(ground):
     station.send(mav.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3))
     for _ in range(10):
         ground.turn(sim_us=1_000_000, wall_us=1_000_000)
-        ground.endpoint.repeat_presence()
+        ground.endpoint.repeat_heartbeats()
     assert ground.vehicle.calls == [("gcs_heartbeat", 255)]
 
 

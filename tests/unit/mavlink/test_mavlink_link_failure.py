@@ -7,7 +7,7 @@ from pico_gz.errors import ConfigError
 
 @pytest.fixture
 def ground():
-    ground = Ground(inject=lambda _id, _unit, kind: ground.endpoint.failure.set(kind))
+    ground = Ground(inject=lambda _id, _unit, kind: ground.endpoint.set_link_failure(kind))
     return ground
 
 
@@ -30,7 +30,7 @@ def test_a_link_that_is_off_is_silent_both_ways_until_it_is_switched_on(ground):
 
 def test_an_intermittent_link_comes_and_goes(ground):
     station = ground.station()
-    ground.endpoint.failure.set("intermittent")
+    ground.endpoint.set_link_failure("intermittent")
     heard = []
     for _ in range(12):
         ground.run(1.0)
@@ -40,5 +40,5 @@ def test_an_intermittent_link_comes_and_goes(ground):
 
 def test_other_failures_of_a_link_are_refused(ground):
     with pytest.raises(ConfigError, match="garbage"):
-        ground.endpoint.failure.set("garbage")
+        ground.endpoint.set_link_failure("garbage")
     assert ground.station().command(420, 105, 3) == 3

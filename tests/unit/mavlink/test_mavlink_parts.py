@@ -1,4 +1,4 @@
-"""The small parts: limits, schedule, outbox, clamping, texts, failures, FTP."""
+"""The small parts: limits, schedule, queue, clamping, texts, failures, FTP."""
 
 import math
 
@@ -6,14 +6,13 @@ import pytest
 
 from pico_gz.core.ports import Link
 from pico_gz.errors import PortClashError
-from pico_gz.mavlink import params
-from pico_gz.mavlink.codec import i16, i32, integer_in, u16, whole
-from pico_gz.mavlink.limits import TokenBucket
-from pico_gz.mavlink.links import check_plan
-from pico_gz.mavlink.requests import status_messages
-from pico_gz.mavlink.service import failure_words
+from pico_gz.mavlink.commands import failure_words, integer_in
+from pico_gz.mavlink.fleet_mavlink import check_plan
+from pico_gz.mavlink.links import TokenBucket
+from pico_gz.mavlink.params import refuse_file
 from pico_gz.mavlink.streams import Schedule
-from pico_gz.mavlink.tcp_link import Outbox
+from pico_gz.mavlink.tcp_link import FrameQueue
+from pico_gz.mavlink.telemetry import i16, i32, status_messages, u16, whole
 
 
 def test_two_listeners_on_one_port_are_named():
@@ -83,8 +82,8 @@ def test_a_clock_that_is_set_back_does_not_silence_what_is_due():
     assert ran == [11_000_000]
 
 
-def test_an_outbox_keeps_the_order():
-    box = Outbox(1000)
+def test_a_queue_keeps_the_order():
+    box = FrameQueue(1000)
     frames = [bytes([n]) * 3 for n in range(10)]
     for n, raw in enumerate(frames):
         box.put(raw, keep=n % 3 == 0)
@@ -92,8 +91,8 @@ def test_an_outbox_keeps_the_order():
     assert box.size_bytes == 0
 
 
-def test_a_full_outbox_drops_the_oldest_telemetry_and_keeps_answers():
-    box = Outbox(100)
+def test_a_full_queue_drops_the_oldest_telemetry_and_keeps_answers():
+    box = FrameQueue(100)
     dropped = sum(box.put(bytes([n]) * 10, keep=n % 2 == 0) for n in range(12))
     assert dropped == 2
     assert box.size_bytes == 100
@@ -101,16 +100,16 @@ def test_a_full_outbox_drops_the_oldest_telemetry_and_keeps_answers():
     assert [content[at] for at in range(0, 100, 10)] == [0, 2, 4, 5, 6, 7, 8, 9, 10, 11]
 
 
-def test_an_outbox_full_of_answers_stays_bounded():
-    box = Outbox(100)
+def test_a_queue_full_of_answers_stays_bounded():
+    box = FrameQueue(100)
     for n in range(50):
         box.put(bytes([n]) * 10, keep=True)
         assert box.size_bytes <= 100
     assert box.take(1000)[-1] == 49
 
 
-def test_an_outbox_gives_whole_frames():
-    box = Outbox(1000)
+def test_a_queue_gives_whole_frames():
+    box = FrameQueue(1000)
     for n in range(4):
         box.put(bytes([n]) * 10, keep=False)
     assert box.take(15) == bytes([0]) * 10 + bytes([1]) * 10
@@ -196,7 +195,7 @@ def ftp_request(opcode, sequence=7, session=2, data=b"@PARAM/param.pck"):
     ("opcode", "error"), [(4, 10), (3, 10), (15, 4), (5, 4), (11, 10), (77, 7)]
 )
 def test_ftp_says_no_with_the_right_reason(opcode, error):
-    answer = params.answer_payload(ftp_request(opcode))
+    answer = refuse_file(ftp_request(opcode))
     assert int.from_bytes(answer[:2], "little") == 8
     assert (answer[2], answer[3], answer[4], answer[5], answer[12]) == (2, 129, 1, opcode, error)
     assert len(answer) == 251
@@ -204,21 +203,21 @@ def test_ftp_says_no_with_the_right_reason(opcode, error):
 
 @pytest.mark.parametrize("opcode", [1, 2])
 def test_ftp_sessions_end_politely(opcode):
-    answer = params.answer_payload(ftp_request(opcode, sequence=65535))
+    answer = refuse_file(ftp_request(opcode, sequence=65535))
     assert int.from_bytes(answer[:2], "little") == 0
     assert (answer[3], answer[4]) == (128, 0)
 
 
 @pytest.mark.parametrize("opcode", [0, 128, 129])
 def test_ftp_does_not_answer_answers(opcode):
-    assert params.answer_payload(ftp_request(opcode)) is None
+    assert refuse_file(ftp_request(opcode)) is None
 
 
-def test_a_full_outbox_keeps_answers_and_never_exceeds_its_limit():
-    outbox = Outbox(100)
-    assert outbox.put(b"a" * 60, keep=True) == 0
-    assert outbox.put(b"t" * 40, keep=False) == 0
-    assert outbox.put(b"b" * 40, keep=True) == 1  # the telemetry went
-    assert outbox.put(b"u" * 10, keep=False) == 1  # no answer goes for telemetry
-    assert outbox.size_bytes == 100
-    assert outbox.take(1000) == b"a" * 60 + b"b" * 40
+def test_a_full_queue_keeps_answers_and_never_exceeds_its_limit():
+    queue = FrameQueue(100)
+    assert queue.put(b"a" * 60, keep=True) == 0
+    assert queue.put(b"t" * 40, keep=False) == 0
+    assert queue.put(b"b" * 40, keep=True) == 1  # the telemetry went
+    assert queue.put(b"u" * 10, keep=False) == 1  # no answer goes for telemetry
+    assert queue.size_bytes == 100
+    assert queue.take(1000) == b"a" * 60 + b"b" * 40

@@ -4,7 +4,7 @@ import pytest
 from pymavlink.dialects.v20 import all as mav
 
 from pico_gz.mavlink import codec
-from pico_gz.mavlink.framing import SplitCounters, StreamSplitter, split_datagram
+from pico_gz.mavlink.codec import SplitCounters, StreamSplitter, split_datagram
 
 
 def heartbeat(sequence=0, *, v1=False):

@@ -9,7 +9,7 @@ from pymavlink.dialects.v20 import all as mav
 from pico_gz.core.ground_control import StatusText
 from pico_gz.mavlink import codec
 from pico_gz.mavlink.endpoint import VehicleEndpoint
-from pico_gz.mavlink.fleet_mavlink import FleetMavlink, VehicleLinkPlan
+from pico_gz.mavlink.fleet_mavlink import SERVICES, FleetMavlink, MavlinkSettings, VehicleLinkPlan
 from pico_gz.mavlink.signing import Signer
 from pico_gz.mavlink.tlog import TlogWriter
 
@@ -36,7 +36,7 @@ class Recorded(Ground):
         super().__init__(FakeVehicle(3), **shared)
         self.endpoint.close()
         self.writer = TlogWriter(path, lambda: EPOCH_US + self.schedule.sim_us)
-        self.endpoint = VehicleEndpoint(3, self.vehicle, self.shared, tlog=self.writer)
+        self.endpoint = VehicleEndpoint(3, self.vehicle, self.shared, SERVICES, tlog=self.writer)
 
 
 def test_a_recording_holds_what_a_ground_station_would_have_seen(tmp_path):
@@ -59,7 +59,7 @@ def test_a_recording_holds_what_a_ground_station_would_have_seen(tmp_path):
 
 def test_the_last_words_of_a_run_are_recorded(tmp_path):
     vehicle = FakeVehicle(3)
-    fleet = FleetMavlink([VehicleLinkPlan(3, vehicle)], tlog_dir=tmp_path)
+    fleet = FleetMavlink([VehicleLinkPlan(3, vehicle)], MavlinkSettings(tlog_dir=tmp_path))
     with fleet:
         fleet.service(0)
         vehicle.texts.append(StatusText(6, "Mission Complete"))
@@ -148,8 +148,8 @@ def test_a_full_disk_ends_the_recording_after_a_whole_record(tmp_path, caplog):
 def talk(folder, turn_us, pause_us=0):
     """A vehicle speaks now and then; a turn of 10 ms takes ``turn_us`` of wall time."""
     vehicle, wall_us = FakeVehicle(3), 0
-    plans = [VehicleLinkPlan(3, vehicle)]
-    with FleetMavlink(plans, tlog_dir=folder, clock_us=lambda: wall_us) as fleet:
+    plans, settings = [VehicleLinkPlan(3, vehicle)], MavlinkSettings(tlog_dir=folder)
+    with FleetMavlink(plans, settings, clock_us=lambda: wall_us) as fleet:
         for turn in range(300):
             if turn % 37 == 5:
                 vehicle.texts.append(StatusText(6, f"turn {turn}"))
@@ -183,8 +183,10 @@ def run_fleet(folder, disturb):
     clock = iter(range(0, 10**9, 100_000))
     fleet = FleetMavlink(
         [VehicleLinkPlan(3, FakeVehicle(3))],
-        tlog_dir=folder,
-        tlog_ended_early=lambda vehicle_id, text: told.append((vehicle_id, text)),
+        MavlinkSettings(
+            tlog_dir=folder,
+            tlog_ended_early=lambda vehicle_id, text: told.append((vehicle_id, text)),
+        ),
         clock_us=lambda: next(clock),
     )
     with fleet:

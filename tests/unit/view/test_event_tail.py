@@ -34,13 +34,13 @@ def test_control_characters_are_made_visible():
 def test_who_knew_it_before_it_was_emptied_starts_anew():
     tail = EventTail()
     add(tail, "one")
-    message, known = tail.news(0)
+    message, known = tail.message_after(0)
     assert ([e["text"] for e in message["events"]], message["anew"]) == (["one"], False)
     tail.clear()
     assert tail.version > known
     add(tail, "earlier")
-    message, known = tail.news(known)
+    message, known = tail.message_after(known)
     assert ([e["text"] for e in message["events"]], message["anew"]) == (["earlier"], True)
     add(tail, "later")
-    message, _ = tail.news(known)
+    message, _ = tail.message_after(known)
     assert ([e["text"] for e in message["events"]], message["anew"]) == (["later"], False)

@@ -6,7 +6,7 @@ pytest.importorskip("starlette")
 
 import asyncio
 
-from pico_gz.view.feed import Audience, ClientFeed
+from pico_gz.view.feed import ClientFeed, Refresher
 
 
 class Source:
@@ -18,8 +18,8 @@ class Source:
     def hello(self):
         return {"t": "hello"}
 
-    def set_audience(self, watchers, focused):
-        self.watchers.append(watchers)
+    def set_watchers(self, count, selected):
+        self.watchers.append(count)
 
 
 class ClosedByServer:
@@ -34,7 +34,6 @@ class ClosedByServer:
 
 def test_a_connection_that_the_server_closed_ends_quietly():
     source = Source()
-    audience = Audience(source)
-    feed = ClientFeed(ClosedByServer(), source, pulse=None, audience=audience, workers=None)
+    feed = ClientFeed(ClosedByServer(), source, Refresher(source), workers=None)
     asyncio.run(asyncio.wait_for(feed.serve(), 5.0))
     assert source.watchers == [1, 0]

@@ -1,7 +1,7 @@
 from pico_gz import SitlBridge, VehicleConfig
 from pico_gz.bridge.clock import Scaled
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.view.live import Health
+from pico_gz.view.metrics import Health
 
 
 def make_bridge(mode=None):

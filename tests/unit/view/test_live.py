@@ -14,7 +14,7 @@ from pico_gz.view.source import FIELDS
 def live():
     with opened_run() as (session, run):
         source = LiveSource(run)
-        source.set_audience(1, {1})
+        source.set_watchers(1, {1})
         # It looks at every step, however quickly this machine steps.
         source._sampler._clock = itertools.count().__next__
         yield session.bridge, run, source
@@ -43,7 +43,7 @@ def test_frames_are_made_only_when_there_is_something_new(live):
 
 def test_nothing_is_made_for_nobody(live):
     bridge, _, source = live
-    source.set_audience(0, ())
+    source.set_watchers(0, ())
     bridge.step(3)
     source.refresh(1.0)
     assert source.frame == b""
@@ -67,7 +67,7 @@ def test_rows_tell_what_the_autopilots_say(live):
 
 def test_without_a_belief_the_sensors_are_asked(live):
     bridge, _, source = live
-    source.set_audience(0, ())
+    source.set_watchers(0, ())
     bridge.step(400)
     source.state()
     shown = row(source, 1)
@@ -93,12 +93,12 @@ def test_plans_and_focus_are_in_metres(live):
     source.refresh(1.0)
     (seq, north_m, east_m), *_ = source.plans.values()[1]["mission"]
     assert (seq, north_m, east_m) == (1, pytest.approx(8.0, abs=0.05), pytest.approx(0.0, abs=0.05))
-    focus = source.focus(1)
+    focus = source.details(1)
     truth = bridge.view.truth[1]
     assert focus["estimate"][0] == pytest.approx(truth.north_m, abs=3.0)
     assert focus["target"][0] == pytest.approx(8.0, abs=0.05)
     assert abs(focus["heading_error_deg"]) <= 180.0
-    assert source.focus(99) is None
+    assert source.details(99) is None
 
 
 def test_events_of_the_run_reach_the_view(live):
@@ -109,7 +109,7 @@ def test_events_of_the_run_reach_the_view(live):
 
 def test_every_text_is_told_with_its_time_and_severity_also_if_nobody_watched(live):
     bridge, run, source = live
-    source.set_audience(0, ())
+    source.set_watchers(0, ())
     bridge.step(400)
     run.commands["mode"]({"id": 1, "mode": "HOLD"})
     run.commands["mode"]({"id": 1, "mode": "AUTO"})  # between two looks at the table
@@ -188,10 +188,10 @@ def test_of_a_recording_the_focus_tells_what_was_believed(live, sample, told):
     bridge.step(1)
     sample = AutopilotSample(timestamp_us=0, vehicle_id=2, **sample)
     recorded = LiveSource(dataclasses.replace(run, pilots={}, sample_of={2: sample}.get))
-    message = recorded.focus(2)
+    message = recorded.details(2)
     assert {key: message[key] for key in told} == told
     assert ("distance_m" in message) == ("distance_m" in told)
-    assert "estimate" not in recorded.focus(1)
+    assert "estimate" not in recorded.details(1)
     recorded.close()
 
 
@@ -224,7 +224,7 @@ def test_a_view_changes_no_byte_of_the_run():
             for step in range(300):
                 session.bridge.step()
                 if source is not None:
-                    source.set_audience(1, {2})
+                    source.set_watchers(1, {2})
                     source.refresh(float(step))
             return session.result().trace_sha256
 

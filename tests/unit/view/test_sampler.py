@@ -26,7 +26,7 @@ def make_sampler(count):
 def test_nobody_is_asked_while_nobody_watches():
     sampler, pilots, _ = make_sampler(3)
     sampler.after_step(FleetView())
-    assert sampler.beliefs == {}
+    assert sampler.snapshots == {}
     assert all(pilot.asked == 0 for pilot in pilots.values())
 
 
@@ -53,15 +53,15 @@ def test_everybody_has_a_turn_within_one_round():
     for step in range(ROUND):
         sampler.after_step(FleetView(step=step))
         clock.now_s += PERIOD_S * 1.01
-    assert set(sampler.beliefs) == set(pilots)
+    assert set(sampler.snapshots) == set(pilots)
     assert max(pilot.asked for pilot in pilots.values()) <= 2
 
 
-def test_the_focused_one_is_asked_every_time():
+def test_the_selected_one_is_read_every_time():
     sampler, pilots, clock = make_sampler(100)
-    sampler.watched, sampler.focused = True, frozenset({77, 200})
+    sampler.watched, sampler.selected = True, frozenset({77, 200})
     for _ in range(5):
         sampler.while_idle(0)
         clock.now_s += PERIOD_S * 1.01
     assert pilots[77].asked == 5
-    assert 200 not in sampler.beliefs  # an unknown vehicle is no error
+    assert 200 not in sampler.snapshots  # an unknown vehicle is no error
