@@ -1,4 +1,4 @@
-"""The wire to a simulator: its settings, and how vehicles' links are opened."""
+"""Settings of the wire to Gazebo, and how links open."""
 
 from __future__ import annotations
 

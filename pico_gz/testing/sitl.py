@@ -1,4 +1,4 @@
-"""A fleet and its rovers in a test, driven by simulation time alone."""
+"""A fleet and its rovers in a test, in simulation time."""
 
 from __future__ import annotations
 

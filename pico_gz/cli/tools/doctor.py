@@ -1,4 +1,4 @@
-"""The doctor's table of checks, run side by side; none may fail or hang."""
+"""The checks of `pico-gz doctor`, run side by side with time limits."""
 
 from __future__ import annotations
 

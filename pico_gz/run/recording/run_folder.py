@@ -1,4 +1,4 @@
-"""The folder of a recorded run, and what the run was made from."""
+"""The folder of a recorded run and its inputs."""
 
 from __future__ import annotations
 

@@ -66,9 +66,9 @@ class RoverContext(Snapshot):
         "turn", "values",
     )  # fmt: skip
     _state_fields = (
-        "armed", "disarmed_us", "dt_s", "estimator", "fence", "home", "last_text",
-        "modes", "navigator", "now_us", "outputs", "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps",
-        "store", "texts", "turn",
+        "armed", "disarmed_us", "dt_s", "estimator", "fence", "home", "last_text", "modes",
+        "navigator", "now_us", "outputs", "params", "rc", "reached", "runner", "smart_rtl",
+        "speed", "speed_mps", "store", "texts", "turn",
     )  # fmt: skip
     _state_types: ClassVar[Mapping[str, Any]] = {"texts": list[StatusText]}
 

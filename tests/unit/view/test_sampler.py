@@ -8,13 +8,11 @@ from pico_gz.view.source import KEPT_VIEWS, PERIOD_S, ROUND, FleetSampler
 class Pilot:
     def __init__(self):
         self.asked = 0
+        self.missions = SimpleNamespace(items=lambda kind: ())
 
     def telemetry(self):
         self.asked += 1
         return SimpleNamespace(number=self.asked)
-
-    def items(self, kind):
-        return ()
 
 
 def make_sampler(count):
