@@ -38,6 +38,8 @@ _FROM_0 = Limit("must be 0 or more", lambda value: 0.0 <= value < math.inf)
 _FROM_0_OR_INFINITE = Limit("must be 0 or more", lambda value: value >= 0.0)
 _FROM_1 = Limit("must be 1 or more", lambda value: 1.0 <= value < math.inf)
 _ABOVE_0 = Limit("must be above 0", lambda value: 0.0 < value < math.inf)
+# A sensor figure beyond this is a slip of the pen, and overflows what is computed from it.
+_FIGURE = Limit("must be 0 or more and below 1e9", lambda value: 0.0 <= value < 1.0e9)
 _BELOW_1 = Limit("must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0)
 _FINITE = Limit("must be a finite number", math.isfinite)
 _CELLS = Limit("must be 1..12", lambda value: 1 <= value <= 12)
@@ -57,7 +59,8 @@ Positive = Annotated[float, _ABOVE_0]
 NotNegative = Annotated[float, _FROM_0]
 Share = Annotated[float, Limit("must be 0..1", lambda value: 0.0 <= value <= 1.0)]
 Rate = Annotated[float, _RATE]  # samples per second
-Noise = Annotated[float | None, _FROM_0]  # replaces that of the fitted part
+Figure = Annotated[float, _FIGURE]
+Noise = Annotated[float | None, _FIGURE]  # replaces that of the fitted part
 
 
 class FittedSensors(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,11 +96,11 @@ class FittedSensors(msgspec.Struct, frozen=True, kw_only=True):
     accel_noise_mss: Noise = None
     gyro_noise_rads: Noise = None
     compass_noise_rad: Noise = None
-    gps_latency_ms: NotNegative = 100.0
-    gps_first_fix_s: NotNegative = 0.0
+    gps_latency_ms: Figure = 100.0
+    gps_first_fix_s: Figure = 0.0
     imu_position_frd_m: Annotated[tuple[float, float, float], _LEVER] = (0.0, 0.0, 0.0)
     compass_calibrated: bool = True
-    encoder_ticks: Annotated[int, _FROM_0] = 20
+    encoder_ticks: Annotated[int, _FIGURE] = 20
     encoder_miss: Share = 0.0
 
 
@@ -147,7 +150,8 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         sensor_model: name of an exchangeable sensor model; empty: the standard one.
         channels: which servo output does what.
 
-    On Gazebo, IMU and rangefinders are the world's: their rates, places and limits are not used.
+    On Gazebo, IMU and rangefinders are the world's: their rates, places and limits are not used,
+    nor are the four noise figures and ``gps_rate_hz``.
     """
 
     preset: str = "custom"

@@ -45,8 +45,8 @@ def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
 def build_rover(section: RoverSection, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
     """Apply the changes one by one, so that every bad one is noted."""
     base = check_preset(section.preset, ("rover", "preset"), findings)
-    good: dict[str, Any] = section.given()
-    for name, written in changes.items():
+    good: dict[str, Any] = {}
+    for name, written in {**section.given(), **changes}.items():
         path = ("rover", name)
         value = _channels(written, findings) if name == "channels" else written
         if name not in ROVER_KEYS:

@@ -164,6 +164,13 @@ def test_rover_fields_win_over_the_preset(load):
     assert (first.rover.gps_noise_m, second.rover.gps_noise_m) == (0.25, 0.25)
 
 
+def test_a_figure_of_a_sensor_has_a_limit_and_a_line(load):
+    with pytest.raises(FleetFileError) as caught:
+        load("[rover]\nnoise = 'low'\ngps_noise_m = 1e9\n")
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.line) == ("rover.gps_noise_m", 3)
+
+
 @pytest.mark.parametrize("name", ["ardupilot", "pico_trail"])
 def test_channels_by_name(load, name):
     right = {"ardupilot": 3, "pico_trail": 2}[name]

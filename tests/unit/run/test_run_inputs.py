@@ -31,6 +31,17 @@ def test_a_fleet_of_every_rover_comes_back_as_it_was(tmp_path, preset):
     assert through_json(fleet) == fleet
 
 
+def test_figures_of_an_old_recording_are_those_of_every_rover():
+    plain = config_as_dict(default_fleet(2))
+    for rover in (plain["rover"], *(vehicle["rover"] for vehicle in plain["vehicles"])):
+        for name in ("gps_noise_m", "gps_rate_hz"):  # 0.1 knew them for the fleet alone
+            del rover[name]
+    plain["sensor_noise"] = {"gps_noise_m": 0.25, "gps_rate_hz": 10.0}
+    fleet = config_from_dict(plain)
+    for rover in (fleet.rover, *(plan.rover for plan in fleet.vehicles)):
+        assert (rover.gps_noise_m, rover.gps_rate_hz) == (0.25, 10.0)
+
+
 def test_another_version_is_told():
     plain = config_as_dict(default_fleet(1))
     del plain["vehicles"]
