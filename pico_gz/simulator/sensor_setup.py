@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pico_gz.core.rover_spec import Figure, FittedSensors, Rate, RoverSpec, limit_problems
+from pico_gz.core.rover_spec import FittedSensors, NotNegative, Rate, RoverSpec, limit_problems
 from pico_gz.core.units import US_PER_S
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleId
 from pico_gz.errors import ConfigError
@@ -103,7 +103,7 @@ class SensorSetup(FittedSensors, frozen=True, kw_only=True):
     noise: NoiseProfile = NoiseProfile.TYPICAL
     encoder_rate_hz: Rate = 0.0
     battery_rate_hz: Rate = 10.0
-    vibration: Figure = 1.0
+    vibration: NotNegative = 1.0
     battery: BatterySetup | None = BatterySetup()
     rangefinders: tuple[RangefinderSetup, ...] = ()
 

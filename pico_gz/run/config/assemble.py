@@ -15,7 +15,7 @@ from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
 from pico_gz.run.config.fleet import AdapterPlan, FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import build_rover
+from pico_gz.run.config.rover_settings import RoverBuilder
 from pico_gz.run.config.settings import (
     FleetFile,
     ObstacleKind,
@@ -74,7 +74,7 @@ _TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
 def assemble(
     file: FleetFile,
     *,
-    rover_changes: Mapping[str, Any],
+    rover_fields: Mapping[KeyPath, Mapping[str, Any]],
     source: Path | None,
     overrides: FleetOverrides,
     environ: Mapping[str, str],
@@ -97,13 +97,13 @@ def assemble(
         gcs=file.mavlink.gcs,
         offset=overrides.port_offset,
     )
-    rover = build_rover(file.rover, rover_changes, findings)
-    entries = find_entries(file, findings)
+    rovers = RoverBuilder(file, rover_fields, findings)
+    entries = find_entries(file, overrides.rovers, findings)
     vehicles = VehicleBuilder(
         file,
         base=base,
         rules=rules,
-        rover=rover,
+        rovers=rovers,
         overrides=overrides,
         environ=environ,
         findings=findings,
@@ -120,10 +120,10 @@ def assemble(
         rules=rules,
         net=file.net,
         links=tuple(parsed_links(file.mavlink.links)),
-        rover=rover,
+        rover=rovers.fleet,
         noise=file.rover.noise,
         gazebo=file.gazebo,
-        adapters=_adapters(file, findings),
+        adapters=_adapters(file, rovers, findings),
         terrain=_terrain(file.terrain, base),
         wind=file.wind,
         obstacles=tuple(_obstacles(file, findings)),
@@ -161,7 +161,7 @@ def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path |
     return base / written
 
 
-def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
+def _adapters(file: FleetFile, rovers: RoverBuilder, findings: Findings) -> tuple[AdapterPlan, ...]:
     plans = []
     for name, table in file.adapters.items():
         path: KeyPath = ("adapters", name)
@@ -177,6 +177,8 @@ def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
             findings.add((*path, "type"), "expected the type of a simulator.", value=kind)
         else:
             checks.AdapterNames(()).check(kind, (*path, "type"), findings)
+        if kind == "lightweight":
+            rovers.check_figures(options, path)
         plans.append(AdapterPlan(name=name, type=kind, options=options))
     return tuple(plans)
 

@@ -18,7 +18,6 @@ from pico_gz.run.config.settings import (
     LayoutKind,
     NetSection,
     TimeSection,
-    VehicleSection,
 )
 
 _NET_VARIABLES = {
@@ -74,7 +73,6 @@ def apply_overrides(
         gazebo=_gazebo(file, environ),
         mavlink=dataclasses.replace(file.mavlink, gcs=_gcs(file, overrides, findings)),
         layout=dataclasses.replace(file.layout, kind=_layout(file, overrides, findings)),
-        vehicle=_vehicles(file, overrides),
     )
 
 
@@ -155,13 +153,3 @@ def _unknown_word(option: str, word: str, known: list[str], findings: Findings) 
     hint = did_you_mean(word, known)
     hint = "" if hint.startswith("Known") else hint
     findings.add((option,), f"expected one of {expected}.", value=word, hint=hint)
-
-
-def _vehicles(file: FleetFile, overrides: FleetOverrides) -> tuple[VehicleSection, ...]:
-    if overrides.rovers is None:
-        return file.vehicle
-    return tuple(
-        vehicle
-        for place, vehicle in enumerate(file.vehicle, start=1)
-        if (vehicle.id or place) <= overrides.rovers
-    )

@@ -8,12 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from pico_gz.core import portable_math
 from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.ports import MAX_PORT, Link, PortRules
-from pico_gz.core.rover_spec import PRESETS, RoverSpec
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, wanted_adapter
@@ -22,7 +19,7 @@ from pico_gz.run.config.fleet import VehiclePlan
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import build_board, check_preset
+from pico_gz.run.config.rover_settings import RoverBuilder, build_board
 from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection
 
 
@@ -84,11 +81,11 @@ class Entry:
     path: KeyPath = ("fleet",)
 
 
-def find_entries(file: FleetFile, findings: Findings) -> dict[int, Entry]:
+def find_entries(file: FleetFile, limit: int | None, findings: Findings) -> dict[int, Entry]:
     """Every vehicle by id, in id order.
 
     Ids are 1..count when there is a count, and then tables only add to them; else the tables
-    are the fleet.
+    are the fleet. Tables of ids above ``limit`` are left out.
     """
     count = file.fleet.count
     if count is None and not file.vehicle:
@@ -98,6 +95,8 @@ def find_entries(file: FleetFile, findings: Findings) -> dict[int, Entry]:
     for index, table in enumerate(file.vehicle):
         number = index + 1 if table.id is None else table.id
         path: KeyPath = ("vehicle", index, "id")
+        if limit is not None and number > limit:
+            continue
         if number in seen:
             message = f"vehicle {seen[number] + 1} of this file has that id already."
             findings.add(path, message, value=number)
@@ -133,7 +132,7 @@ class VehicleBuilder:
         *,
         base: Path,
         rules: PortRules,
-        rover: RoverSpec,
+        rovers: RoverBuilder,
         overrides: FleetOverrides,
         environ: Mapping[str, str],
         findings: Findings,
@@ -141,7 +140,7 @@ class VehicleBuilder:
         self._file = file
         self._base = base
         self._rules = rules
-        self._rover = rover
+        self._rovers = rovers
         self._overrides = overrides
         self._environ = environ
         self._findings = findings
@@ -189,7 +188,7 @@ class VehicleBuilder:
         table, path = entry.table, entry.path
         overrides, fleet = self._overrides, self._file.fleet
         self._check_words(table, path)
-        rover = self._rover_of(table, path)
+        rover = self._rovers.of_vehicle(table, path)
         adapter = wanted_adapter(
             option=overrides.adapter,
             environ=self._environ,
@@ -232,12 +231,6 @@ class VehicleBuilder:
             self._adapters.check(table.adapter, (*path, "adapter"), self._findings)
         if table.autopilot is not None:
             check_autopilot(table.autopilot, (*path, "autopilot"), self._findings)
-
-    def _rover_of(self, table: VehicleSection, path: KeyPath) -> RoverSpec:
-        if table.preset is None:
-            return self._rover
-        preset = PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
-        return msgspec.structs.replace(preset, **self._file.rover.given())
 
     def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
         default = f"rover_{number}"
