@@ -45,6 +45,7 @@ class FleetOverrides:
         dashboard: HOST:PORT of the browser view.
         port_offset: added to every port.
         allow_gcs_sysid: allow vehicle id 255.
+        contacts: False: rovers and obstacles do not collide, so they may overlap.
     """
 
     rovers: int | None = None
@@ -58,6 +59,7 @@ class FleetOverrides:
     dashboard: str | None = None
     port_offset: int = 0
     allow_gcs_sysid: bool = False
+    contacts: bool = True
 
 
 def apply_overrides(

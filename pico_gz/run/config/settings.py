@@ -201,7 +201,7 @@ class OriginSection(Table):
     """Where on Earth the fleet is: one place for world, GPS, home and magnetic field."""
 
     lat_deg: Annotated[float, Interval(ge=-90, le=90)] = 35.681236
-    """Latitude, WGS-84 [degrees]."""
+    """Latitude, WGS-84 [degrees]; at most 89 to either pole."""
     lon_deg: Annotated[float, Interval(ge=-180, le=180)] = 139.767125
     """Longitude, WGS-84 [degrees]."""
     alt_m: Annotated[float, Interval(ge=-500, le=9000)] = 40.0
@@ -217,7 +217,7 @@ class TimeSection(Table):
     mode: ClockKind = ClockKind.LOCKSTEP
     """lockstep: no vehicle moves until all have moved; scaled: that, paced; free_running."""
     step_us: Annotated[int, Interval(ge=100, le=1_000_000)] = 10_000
-    """Length of a step [us]."""
+    """Length of a step [us]; at most 200000 with a built-in autopilot."""
     speed: Annotated[float, Interval(gt=0, le=1000)] | Literal["max"] = 1.0
     """Simulated seconds per second, or "max"."""
     stall_warn_ms: Milliseconds = 500
@@ -426,7 +426,7 @@ class VehicleSection(SensorFigures):
     noise: NoiseProfile | None = None
     """How bad its sensors are; default: that of [rover]."""
     mission: str | None = None
-    """Mission file (.plan or .waypoints), relative to the fleet file."""
+    """Mission file (.plan, .waypoints), relative to this file; built-in autopilots start it."""
     params: str | None = None
     """Parameter file (.parm), relative to the fleet file."""
     board: BoardSection = field(default_factory=BoardSection)

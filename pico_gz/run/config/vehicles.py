@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pico_gz.core import portable_math
 from pico_gz.core.portable_math import FLOATS
@@ -14,8 +13,9 @@ from pico_gz.core.ports import MAX_PORT, Link, PortRules
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, wanted_adapter
-from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_file, check_text_name
+from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_text_name
 from pico_gz.run.config.fleet import VehiclePlan
+from pico_gz.run.config.named_files import NamedFiles
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -130,7 +130,7 @@ class VehicleBuilder:
         self,
         file: FleetFile,
         *,
-        base: Path,
+        files: NamedFiles,
         rules: PortRules,
         rovers: RoverBuilder,
         overrides: FleetOverrides,
@@ -138,7 +138,7 @@ class VehicleBuilder:
         findings: Findings,
     ) -> None:
         self._file = file
-        self._base = base
+        self._files = files
         self._rules = rules
         self._rovers = rovers
         self._overrides = overrides
@@ -154,6 +154,7 @@ class VehicleBuilder:
         poses = place(layout.kind, layout.spacing_m, list(entries))
         plans = [self._plan(number, entry, poses[number]) for number, entry in entries.items()]
         self._check_names(plans, entries)
+        self._files.check_takers([plan.config.autopilot for plan in plans])
         return tuple(plan for plan in plans if plan is not None)
 
     def _check_fleet_words(self) -> None:
@@ -167,9 +168,6 @@ class VehicleBuilder:
             self._adapters.check(name, (ADAPTER_VARIABLE,), self._findings)
         if overrides.autopilot:
             check_autopilot(overrides.autopilot, ("--autopilot",), self._findings)
-        if overrides.mission:
-            mission = overrides.mission
-            check_file(mission, ("--mission",), str(mission), self._findings)
 
     def _check_explicit(self, entries: Mapping[int, Entry]) -> None:
         """A vehicle without a table has no pose in an explicit layout."""
@@ -221,8 +219,8 @@ class VehicleBuilder:
                 self._file.origin.date,
                 self._findings,
             ),
-            mission=overrides.mission or self._file_of(table.mission, (*path, "mission")),
-            params=self._file_of(table.params, (*path, "params")),
+            mission=self._files.mission_of(config.label, table, path, config.autopilot),
+            params=self._files.params_of(config.label, table, path, config.autopilot),
             links=tuple(parsed_links(table.links)),
         )
 
@@ -272,20 +270,17 @@ class VehicleBuilder:
             yaw_deg=pose.yaw_deg if table.yaw_deg is None else table.yaw_deg,
         )
 
-    def _file_of(self, written: str | None, path: KeyPath) -> Path | None:
-        if written is None:
-            return None
-        check_file(self._base / written, path, written, self._findings)
-        return self._base / written
-
     def _check_names(self, plans: list[VehiclePlan], entries: Mapping[int, Entry]) -> None:
         owner: dict[str, int] = {}
         for plan in plans:
             # Some file systems do not tell capitals from small letters.
             first = owner.setdefault(plan.config.name.lower(), plan.id)
             if first != plan.id:
-                path = (*entries[plan.id].path, "name")
-                message = f"vehicle {first} has that name already."
+                given = [i for i in (plan.id, first) if entries[i].table.name is not None]
+                chosen = given[0]  # two default names never meet
+                other = first if chosen == plan.id else plan.id
+                message = f"vehicle {other} has that name already."
+                path = (*entries[chosen].path, "name")
                 self._findings.add(path, message, value=plan.config.name)
 
 

@@ -329,3 +329,14 @@ def test_it_is_light_to_import():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
+
+
+def test_a_place_that_is_taken_is_known():
+    post = Disc(north_m=5.0, east_m=0.0, radius_m=0.5)
+    adapter = connected(1, 2, world=World(obstacles=(post,)))
+    adapter.set_pose(2, 2.0, 0.0, 90.0)
+    assert adapter.overlaps_at(1, Pose(north_m=2.2)) == ["rover_2"]
+    assert adapter.overlaps_at(1, Pose(north_m=4.5)) == ["disc_1"]
+    assert adapter.overlaps_at(2, Pose(north_m=2.1)) == []
+    off = connected(1, 2, world=World(obstacles=(post,), contacts=False))
+    assert off.overlaps_at(1, Pose(north_m=5.0)) == []

@@ -17,6 +17,12 @@ from pico_gz.run.config.rover_settings import ROVER_KEYS
 from pico_gz.run.config.settings import ClockKind, TerrainKind
 from pico_gz.simulator.obstacles import Box, Disc, Wall
 
+SQUARE = """\
+QGC WPL 110
+0 1 0 16 0 0 0 0 35.681236 139.767125 40 1
+1 0 3 16 0 0 0 0 35.681290 139.767125 0 1
+"""
+
 DOCUMENTED = """\
 [fleet]
 name = "three_rovers"
@@ -109,7 +115,7 @@ def problems_of(load):
 
 
 def test_every_documented_key(load, tmp_path):
-    (tmp_path / "square.plan").touch()
+    (tmp_path / "square.plan").write_text(SQUARE)
     (tmp_path / "rover.parm").touch()
     fleet = load(DOCUMENTED)
     assert fleet.name == "three_rovers"
@@ -252,7 +258,8 @@ def test_obstacles_of_each_kind(load):
     fleet = load(
         "[[obstacle]]\nkind = 'wall'\nnorth2_m = 4.0\neast2_m = 3.0\n"
         "[[obstacle]]\nkind = 'box'\nsize_n_m = 2.0\nyaw_deg = 45.0\n"
-        "[[obstacle]]\n"
+        "[[obstacle]]\n",
+        FleetOverrides(contacts=False),
     )
     wall, box, disc = fleet.obstacles
     assert wall == Wall(north_m=0.0, east_m=0.0, north2_m=4.0, east2_m=3.0)
@@ -526,8 +533,8 @@ def test_fewer_rovers_leave_tables_out(load):
 
 
 def test_a_mission_for_everybody(load, tmp_path, problems_of):
-    mission = tmp_path / "m.plan"
-    mission.touch()
+    mission = tmp_path / "m.waypoints"
+    mission.write_text(SQUARE)
     fleet = load("", FleetOverrides(mission=mission))
     assert {vehicle.mission for vehicle in fleet.vehicles} == {mission}
     (problem,) = problems_of("", FleetOverrides(mission=tmp_path / "no.plan"))
