@@ -206,7 +206,7 @@ class FleetRun:
     def _open_rc(self, opened: contextlib.ExitStack, server: FdmServer | None) -> RcFeeder | None:
         feeder = open_rc(
             self.options.rc,
-            self.bridge.vehicles(),
+            list(self.bridge.vehicles),
             host=self.fleet.net.bind,
             port_offset=self.fleet.rules.offset,
             external=None if server is None else self._radio_of(server),
@@ -272,7 +272,7 @@ class FleetRun:
             on_event=partial(report_event, self.bridge),
         )
         opened.callback(server.close)
-        self.bridge.add_pilots(server)
+        self.bridge.add_autopilots(server)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
@@ -308,7 +308,7 @@ class FleetRun:
         if not self.options.until_done:
             return None
         # Asked each time: vehicles may be dropped.
-        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles())
+        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

@@ -49,7 +49,7 @@ class VehicleCommands:
             "disarm": lambda request: self._each(request, self._disarm),
             "mode": self._set_mode,
             "goto": self._go_to,
-            "reset": lambda _: self._bridge.call(lambda: self._reset(fail, starter)),
+            "reset": lambda _: self._bridge.at_step_boundary(lambda: self._reset(fail, starter)),
         }
 
     def _each(self, request: Mapping[str, Any], act: Callable[[int, GcsVehicle], None]) -> None:
@@ -65,7 +65,7 @@ class VehicleCommands:
             if refusals:
                 raise ConfigError(_together(refusals))
 
-        self._bridge.call(all_of_them)
+        self._bridge.at_step_boundary(all_of_them)
 
     def _chosen(self, wanted: int) -> Iterator[tuple[int, GcsVehicle]]:
         if wanted == EVERYBODY:
@@ -105,7 +105,7 @@ class VehicleCommands:
             )
             self._require(result, vehicle_id, "does not go there")
 
-        self._bridge.call(drive)
+        self._bridge.at_step_boundary(drive)
 
     def _reset(self, fail: FailureSwitch, starter: MissionStarter) -> None:
         """Everybody stands where it started, as after power-on; time goes on."""

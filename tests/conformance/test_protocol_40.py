@@ -416,7 +416,7 @@ def test_statement_34_a_watchdog_names_the_vehicle_that_stalls() -> None:
     bridge.register_adapter(ScriptedAdapter())
     for i in (1, 2):
         bridge.spawn_vehicle(VehicleConfig(id=i), external=True)
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     twins = [AutopilotTwin((HOST, 9002 + 10 * i), network=net) for i in range(2)]
     for twin in twins:
         twin.socket.on_arrival = lambda t=twin: t.read(net.now_s())  # type: ignore[attr-defined, misc]

@@ -46,7 +46,7 @@ def make_parts(net: MemoryNetwork, extras: StateExtras) -> Parts:
     bridge.register_adapter(LightweightAdapter(seed=1))
     bridge.spawn_vehicle(VehicleConfig(id=1, autopilot="external", adapter="gazebo"), external=True)
     bridge.spawn_vehicle(VehicleConfig(id=2, adapter="lightweight"))
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     pilot = AutopilotTwin((HOST, 9002), forward, network=net)
     pilot.socket.on_arrival = lambda: pilot.read(net.now_s())  # type: ignore[attr-defined]
     return bridge, pilot, world, net, server

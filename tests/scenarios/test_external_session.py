@@ -138,7 +138,7 @@ def test_a_simulator_without_truth_is_told():
     bridge = SitlBridge()
     bridge.register_adapter(BlindAdapter())
     bridge.spawn_vehicle(VehicleConfig(id=1, autopilot="external"), external=True)
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     for _ in range(5):
         bridge.step()
     bridge.close()

@@ -259,7 +259,7 @@ def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetVi
     )
 
 
-class RecordedPilots:
+class RecordedAutopilots:
     """Drives vehicles with the commands of the recorded step that ``step`` gives."""
 
     needs_truth = False

@@ -346,7 +346,7 @@ class RunRecording:
                 folder.path / MCAP_FILE,
                 name_of=self._name_of,
                 sample=self._sample,
-                report=bridge.report,
+                report=bridge.events.add,
                 latency=bridge.stats.latency,
             )
         except OSError as exc:

@@ -54,7 +54,7 @@ def bridge():
 
 
 def make_feeder(bridge) -> RcFeeder:
-    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles()])
+    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles])
 
 
 def test_a_lost_radio_gives_no_updates_until_it_is_mended(bridge):

@@ -47,7 +47,7 @@ def test_a_recording_holds_what_happened(tmp_path):
     with opened_run(tmp_path) as (session, run):
         session.bridge.step(500)
         run.commands["goto"]({"id": 1, "north_m": 9.0, "east_m": 0.0})
-        failed_us = session.bridge.sim_time_us()
+        failed_us = session.bridge.view.time_us
         run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
         session.bridge.step(2500)
         run.commands["set-pose"]({"id": 2, "north_m": 1.0, "east_m": 2.5, "yaw_deg": 90})
