@@ -96,11 +96,11 @@ class Network(Protocol):
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> DatagramTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard.
+        """Bind exclusively; with ``peer`` datagrams of all others are dropped.
 
-        Without a peer ``hears`` is asked for every datagram; one that it refuses is dropped, and
+        Without a peer, ``accept_from`` is asked about every sender; what it refuses is dropped, and
         the ``receive`` that met it gives nothing.
 
         Raises:
@@ -133,7 +133,7 @@ class UdpTransport:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -148,7 +148,7 @@ class UdpTransport:
             raise
         self._address: Address = self._socket.getsockname()[:2]
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.refused = 0
@@ -225,7 +225,7 @@ class UdpTransport:
                 if self._peer is not None:
                     return self._socket.recv(RECEIVE_BYTES, flags), self._peer
                 item: tuple[bytes, Address] = self._socket.recvfrom(RECEIVE_BYTES, flags)
-                return item if self._hears is None or self._hears(item[1]) else None
+                return item if self._accept_from is None or self._accept_from(item[1]) else None
             except BlockingIOError:
                 return None
             except ConnectionRefusedError:
@@ -291,10 +291,10 @@ class UdpNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> UdpTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``hears``."""
-        return UdpTransport(host, port, peer=peer, hears=hears)
+        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``accept_from``."""
+        return UdpTransport(host, port, peer=peer, accept_from=accept_from)
 
     def poller(self) -> Poller:
         """A new poller."""

@@ -34,12 +34,12 @@ class MemoryTransport:
         network: MemoryNetwork,
         address: Address,
         peer: Address | None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._network = network
         self._address = address
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._inbox: deque[tuple[bytes, Address]] = deque()
         # Called on arrival, so that a simulated peer can answer without a thread.
         self.on_arrival: Callable[[], None] | None = None
@@ -64,7 +64,7 @@ class MemoryTransport:
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
-        if self._hears is not None and not self._hears(sender):
+        if self._accept_from is not None and not self._accept_from(sender):
             return None
         return data[:RECEIVE_BYTES], sender
 
@@ -119,7 +119,7 @@ class MemoryNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> MemoryTransport:
         """Bind exclusively; port 0 takes a free one."""
         if port == 0:
@@ -127,7 +127,7 @@ class MemoryNetwork:
         address = (host, port)
         if address in self._endpoints:
             raise PortClashError(f"UDP port {port} on {host} is in use.")
-        self._endpoints[address] = MemoryTransport(self, address, peer, hears)
+        self._endpoints[address] = MemoryTransport(self, address, peer, accept_from)
         return self._endpoints[address]
 
     def poller(self) -> Poller:

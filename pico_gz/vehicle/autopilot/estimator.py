@@ -116,11 +116,11 @@ _COURSE_MAX_RADPS = 0.35
 _HEADING_KNOWN_VAR = 0.25
 # GPS fixes that may contradict the motors until the heading is taken to be the wrong way
 # round: with a compass that contradicts it too, and without a compass.
-_MOST_AGAINST, _MOST_AGAINST_ALONE = 5, 15
+_MAX_AGAINST, _MAX_AGAINST_ALONE = 5, 15
 _DRIVEN_MPS = 0.2
 _CONFIRMED_RAD = 0.35
 # A receiver that moves and yet tells the same place so often is stuck.
-_MOST_REPEATS = 3
+_MAX_REPEATS = 3
 _REPEAT_MIN_MPS = 1e-3
 _WHEEL_GAIN_PER_S = 1.5
 _ENCODER_GAIN = 0.15
@@ -251,7 +251,7 @@ class Estimator(Snapshot):
         else:
             self.gps_repeats = 0
         self.gps, self.gps_seen_us = fix, now_us
-        if not usable(fix) or self.gps_repeats >= _MOST_REPEATS:
+        if not usable(fix) or self.gps_repeats >= _MAX_REPEATS:
             self.origin.restart()
             return
         frame = self.frame
@@ -309,12 +309,12 @@ class Estimator(Snapshot):
     def _is_wrong_way_round(self) -> bool:
         """Whether motion against the motors has lasted, and no compass says it is a push."""
         compass_us = self.compass_us
-        most = _MOST_AGAINST_ALONE
+        most = _MAX_AGAINST_ALONE
         if self.params["COMPASS_USE"] and 0 <= self.gps_us - compass_us < _FRESH_US:
             if self.heading.compass_ratio < 1.0:
                 self.against = 0
                 return False
-            most = _MOST_AGAINST
+            most = _MAX_AGAINST
         self.against += 1
         if self.against < most:
             return False

@@ -131,7 +131,7 @@ _ZERO_RATE_VAR = 1.6e-5
 _COMPASS_GATE_RAD = 0.7
 _LONGEST_BIAS_RADPS = 0.3
 # Compass samples refused in a row, 25 a second, until the heading is what must be wrong.
-_MOST_REFUSALS = 250
+_MAX_REFUSALS = 250
 _DISTRUSTED_VAR = 1.0
 
 
@@ -206,7 +206,7 @@ class HeadingFilter(Snapshot):
         self.compass_ratio += 0.2 * (abs(error) / _COMPASS_GATE_RAD - self.compass_ratio)
         if abs(error) > _COMPASS_GATE_RAD and self.p_yy < 0.25:
             self.refusals += 1
-            if self.refusals > _MOST_REFUSALS:
+            if self.refusals > _MAX_REFUSALS:
                 self._align_with_compass(heading_rad)
                 self._note_reset()
             return

@@ -20,7 +20,7 @@ _STEADY_MPS = 0.1
 _SLIP_MPS = 0.3
 _SLIP_SHARE = 0.3
 # Wheels that seem to turn faster than this many times their top speed are no measurement.
-_MOST_TOP_SPEEDS = 4.0
+_MAX_TOP_SPEEDS = 4.0
 
 
 class WheelOdometry(Snapshot):
@@ -77,7 +77,7 @@ class WheelOdometry(Snapshot):
         turns = 0.5 * (ticks - self.ticks) / data.ticks_per_turn
         speed_mps = self.encoder_scale * turns * TWO_PI * wheel_radius_m / (elapsed_us * 1e-6)
         self.ticks, self.window_us = ticks, now_us
-        if abs(speed_mps) > _MOST_TOP_SPEEDS * self.full_speed_mps:
+        if abs(speed_mps) > _MAX_TOP_SPEEDS * self.full_speed_mps:
             return False
         self.encoder_mps, self.encoder_us = speed_mps, now_us
         return True
