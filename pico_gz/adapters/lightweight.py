@@ -160,7 +160,7 @@ class LightweightAdapter(SimulatorAdapter):
             import secrets  # most runs are given a seed
 
             chosen = secrets.randbits(31)
-            # Not lower: nobody could repeat the run who does not see it.
+            # Not lower: without this line the run cannot be repeated.
             log.warning("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
         return chosen
 
@@ -187,7 +187,7 @@ class LightweightAdapter(SimulatorAdapter):
         """Where the vehicles are, in id order; built when asked, at most once per step.
 
         Another thread that asks in the middle of a step gets what was built last, so that
-        nobody ever waits here.
+        this never waits.
         """
         if self._fresh_truth or not self._lock.acquire(blocking=False):
             return self._truth
@@ -235,12 +235,12 @@ class LightweightAdapter(SimulatorAdapter):
             self._engine.set_parameter(vehicle_id, name, value)
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Everything needed to continue from here, as plain values."""
         with self._lock:
             return {"seed": self.seed, **self._engine.save_state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the same vehicles must be there.
+        """Continue from what ``save_state`` gave; the same vehicles must be there.
 
         Raises:
             ConfigError: the snapshot belongs to other vehicles or another seed.

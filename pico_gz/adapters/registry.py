@@ -54,7 +54,7 @@ def load_adapter(name: str) -> type[SimulatorAdapter]:
 
 
 def describe_adapters() -> list[AdapterInfo]:
-    """Tell of every adapter whether it can be used here; one broken plugin hides no other."""
+    """Report for every adapter whether it can be used here; one broken plugin hides no other."""
     infos = [_describe(name, "built in") for name in BUILT_IN]
     infos += [_describe(name, _origin(point)) for name, point in _plugins().items()]
     infos += [

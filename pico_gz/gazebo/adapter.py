@@ -364,7 +364,7 @@ class GazeboAdapter(SimulatorAdapter):
             f"{self.name}: no record of vehicle {id_text(missing)} for {waited_s:.1f} s.",
             adapter=self.name,
             vehicle_ids=missing,
-            hint="The simulator is paused, overloaded or gone; the step goes on when it is back.",
+            hint="The simulator is paused, overloaded or gone; the step continues when it is back.",
         )
 
     def _require_wire(self) -> FleetWire:

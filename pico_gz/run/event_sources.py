@@ -52,7 +52,7 @@ class Speaker(Protocol):
     """An autopilot that can be listened to."""
 
     def listen(self, listener: Callable[[StatusText], None]) -> None:
-        """Hear what it says, and what it has said and nobody has taken."""
+        """Pass on what it says, and what it has said and was not taken."""
 
 
 class TextReporter:

@@ -68,7 +68,7 @@ class RcFeeder:
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._lost = set(state["lost"])
         self._fallen_back = set(state["fallen_back"])
         for (_, source), saved in zip(self._links, state["sources"], strict=True):

@@ -293,7 +293,7 @@ class UdpNetwork:
         peer: Address | None = None,
         accept_from: SenderCheck | None = None,
     ) -> UdpTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``accept_from``."""
+        """Bind exclusively; others than ``peer`` or ``accept_from`` are dropped."""
         return UdpTransport(host, port, peer=peer, accept_from=accept_from)
 
     def poller(self) -> Poller:

@@ -87,8 +87,8 @@ class MemoryTransport:
         """Take a datagram from the network; a connected endpoint hears its peer only."""
         if self._peer is None or sender == self._peer:
             self._inbox.append((data, sender))
-            for tell in self.watchers:
-                tell()
+            for notify in self.watchers:
+                notify()
             if self.on_arrival is not None:
                 self.on_arrival()
 

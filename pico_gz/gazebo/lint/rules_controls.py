@@ -20,7 +20,7 @@ from pico_gz.gazebo.sdf import Node
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",
     severity=Severity.ERROR,
-    why="A vehicle that nobody commands gets 1500 us and drives off.",
+    why="A vehicle without commands gets 1500 us and drives off.",
     fix="<offset>-0.5</offset> with servo_min 1000 and servo_max 2000, multiplier twice the top"
     " speed.",
 )

@@ -50,7 +50,7 @@ def resolve_adapter(
         if problem:
             raise MissingProgramError(
                 f"Gazebo was asked for, but {problem}.",
-                hint="pico-gz doctor tells how to get it; --adapter lightweight needs nothing.",
+                hint="pico-gz doctor says how to get it; --adapter lightweight needs nothing.",
             )
     return AdapterChoice(wanted)
 

@@ -119,7 +119,7 @@ _HEADING_KNOWN_VAR = 0.25
 _MAX_AGAINST, _MAX_AGAINST_ALONE = 5, 15
 _DRIVEN_MPS = 0.2
 _CONFIRMED_RAD = 0.35
-# A receiver that moves and yet tells the same place so often is stuck.
+# A receiver that moves and yet reports the same place so often is stuck.
 _MAX_REPEATS = 3
 _REPEAT_MIN_MPS = 1e-3
 _WHEEL_GAIN_PER_S = 1.5
@@ -136,10 +136,10 @@ class Estimator(Snapshot):
         sin_yaw, cos_yaw: of the heading.
         turn_rate_radps: right positive, without bias.
         gps: the newest GPS sample, good or not; ``gps_us`` the time of the last usable one.
-        gps_repeats: how often the receiver has told the very same fix while moving.
+        gps_repeats: how often the receiver has repeated the very same fix while moving.
         against: fixes in a row that move against the motors and the believed heading.
         imu_watch: whether gyro and accelerometer can be real.
-        parked: standing still, as far as it can tell.
+        parked: standing still, as far as the sensors show.
     """
 
     __slots__ = (
@@ -285,7 +285,7 @@ class Estimator(Snapshot):
         if speed_sq < _COURSE_MIN_MPS * _COURSE_MIN_MPS or abs(rate) > _COURSE_MAX_RADPS:
             return
         sin_then, cos_then = sincos(yaw)
-        # Backwards, the course points where the stern does. A known heading tells which it is,
+        # Backwards, the course points where the stern does. A known heading shows which it is,
         # else what was commanded; braking is commanded backwards while still rolling forwards.
         driven_back = self.wheels.model_mps < 0.0
         backwards = driven_back
@@ -398,7 +398,7 @@ class Estimator(Snapshot):
         return {**super().save_state(), "gps": to_plain(self.gps), "framed": self.frame is not None}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         super().load_state(state)
         self.gps = msgspec.convert(state["gps"], GpsData | None)
         origin = self.origin
@@ -408,6 +408,6 @@ class Estimator(Snapshot):
 
 
 def _full_speed_mps(params: Mapping[str, float]) -> float:
-    """The speed at full throttle, as far as cruise speed and throttle tell."""
+    """The speed at full throttle, from cruise speed and throttle."""
     throttle = params["CRUISE_THROTTLE"]
     return params["CRUISE_SPEED"] * 100.0 / throttle if throttle > 0.0 else params["CRUISE_SPEED"]

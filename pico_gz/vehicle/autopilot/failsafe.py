@@ -49,7 +49,7 @@ class BatteryMonitor(Snapshot):
         self.last_us = now_us
 
     def remaining_percent(self) -> int:
-        """What is left of BATT_CAPACITY, 0..100; -1 when nobody can tell."""
+        """What is left of BATT_CAPACITY, 0..100; -1 when unknown."""
         capacity = self._params["BATT_CAPACITY"]
         if not self.enabled or capacity <= 0.0:
             return -1
@@ -100,7 +100,7 @@ class SensorNews(Snapshot):
         resets = rover.estimator.heading.resets
         if resets != self.resets:
             self.resets = resets
-            rover.say(4, "Heading was wrong and is set anew")
+            rover.say(4, "Heading was wrong and is reset")
 
     def _check_gps(self, rover: RoverContext) -> None:
         estimator = rover.estimator
@@ -241,7 +241,7 @@ class Failsafe(Snapshot):
             act(rover, int(rover.values["FS_ACTION"]), f"{cause} failsafe")
 
     def _lasts(self, rover: RoverContext, cause: str, bad: bool, seconds: float) -> bool:
-        """True once, when a cause has lasted long enough; tells when it comes and goes."""
+        """True once, when a cause has lasted long enough; reports when it comes and goes."""
         if not bad:
             self.since_us.pop(cause, None)
             if cause in self.fired:

@@ -344,7 +344,7 @@ class MissionRunner(Snapshot):
 
     Attributes:
         current: the item being driven, 0 before the start.
-        state: as MAVLink tells it.
+        state: as MAVLink numbers it.
         pending: items to be done on the way to ``current``, by number.
     """
 
@@ -389,7 +389,7 @@ class MissionRunner(Snapshot):
         return True
 
     def advance(self) -> bool:
-        """The current item is done: go on; false at the end of the mission."""
+        """Advance to the next item; false at the end of the mission."""
         return self.start_at(self.current + 1)
 
     def next_place(self) -> MissionItem | None:

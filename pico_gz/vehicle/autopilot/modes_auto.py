@@ -50,7 +50,7 @@ class AutoMode(RoverMode):
         self.circle = CircleFollower()
 
     def enter(self, rover: RoverContext) -> str:
-        """Go on where the mission was left, or begin it."""
+        """Continue where the mission was left, or begin it."""
         runner = rover.runner
         if len(runner.items()) < 2:
             return "there is no mission"
@@ -71,7 +71,7 @@ class AutoMode(RoverMode):
             self.phase = AutoPhase.DONE
 
     def run(self, rover: RoverContext) -> None:
-        """Drive the current item; go on when it is done."""
+        """Drive the current item; advance when it is done."""
         if self.phase is AutoPhase.DONE:
             self._finish(rover)
             return

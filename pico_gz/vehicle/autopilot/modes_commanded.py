@@ -123,13 +123,13 @@ class SteeringMode(RoverMode):
 
 
 def _full_speed_mps(rover: RoverContext) -> float:
-    """The speed at full stick, as far as cruise speed and throttle tell."""
+    """The speed at full stick, from cruise speed and throttle."""
     throttle = rover.values["CRUISE_THROTTLE"]
     cruise = rover.values["CRUISE_SPEED"]
     return cruise * 100.0 / throttle if throttle > 0.0 else cruise
 
 
-# Targets that are speeds end when nobody repeats them.
+# Targets that are speeds end when they are not repeated.
 _TARGET_TIMEOUT_US = 3_000_000
 
 

@@ -24,7 +24,7 @@ _MAX_TOP_SPEEDS = 4.0
 
 
 class WheelOdometry(Snapshot):
-    """Speed along the heading as the wheels tell it.
+    """Speed along the heading as the wheels measure it.
 
     Attributes:
         full_speed_mps: speed at full throttle, learned while GPS is there.
@@ -231,7 +231,7 @@ class PositionFilter(Snapshot):
         return True
 
     def _note_rejection(self, now_us: int, error_n: float, error_e: float) -> None:
-        """Only fixes that agree with each other can tell that the belief is what is wrong."""
+        """Only fixes that agree with each other can show that the estimate is wrong."""
         off_n, off_e = error_n - self.rejected_n_m, error_e - self.rejected_e_m
         again = self.rejected_since_us >= 0
         self.credible = again and off_n * off_n + off_e * off_e <= _GATE_M * _GATE_M

@@ -82,7 +82,7 @@ class TiltFilter(Snapshot):
 
         Args:
             samples: times [us] and readings.
-            speed_mps: forward speed, which tells how much of them is centripetal.
+            speed_mps: forward speed, for the centripetal part of them.
             parked: the rover stands, so whatever the gyro shows is bias.
         """
         self.turn_rad = self.forward_dv_mps = self.elapsed_s = 0.0

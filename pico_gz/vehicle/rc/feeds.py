@@ -78,7 +78,7 @@ class ScriptRcSource(Snapshot):
         return self._clock.save_state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._clock.load_state(state)
 
 
@@ -177,7 +177,7 @@ class UdpRcSource:
         return {"channels_us": list(self._channels_us)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._channels_us = list(state["channels_us"])
 
     def _receive(self) -> bytes | None:

@@ -84,7 +84,7 @@ def test_a_restarted_autopilot_is_still_heard():
     with opened_run() as (session, run):
         session.bridge.step(400)
         run.commands["reset"]({})
-        assert texts_of(session)[-1] == "Everybody stands where it started."
+        assert texts_of(session)[-1] == "All vehicles stand where they started."
         before = len(session.bridge.events.recent)
         session.bridge.step(600)
         assert "rover_2: Throttle armed" in texts_of(session)[before:]
