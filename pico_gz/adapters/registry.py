@@ -19,7 +19,7 @@ BUILT_IN = {
     "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
 }
 
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,8 @@ def _plugins() -> dict[str, EntryPoint]:
 def _ignore(point: EntryPoint, why: str) -> None:
     """Say it once: the names are asked for again and again."""
     text = f"adapter plugin {point.name!r} of {_origin(point)} ignored: {why}"
-    if text not in _told:
-        _told.add(text)
+    if text not in _reported:
+        _reported.add(text)
         log.warning("%s", text)
 
 

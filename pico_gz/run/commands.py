@@ -18,7 +18,7 @@ from pico_gz.run.control_socket import Command
 from pico_gz.run.rc_setup import RcFeeder
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
 # (vehicle id, unit, kind of failure)

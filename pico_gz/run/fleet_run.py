@@ -41,7 +41,7 @@ from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from pico_gz.core.ports import RC_BESIDE_ARDUROVER, rc_port
 from pico_gz.errors import PortClashError
 from pico_gz.vehicle.external.records import ExternalRadio
 from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
-from pico_gz.vehicle.rc.source import RcSource
+from pico_gz.vehicle.rc.rc_source import RcSource
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")

@@ -18,7 +18,7 @@ from pico_gz.vehicle.platform.peripherals import (
     UartPeer,
 )
 from pico_gz.vehicle.platform.platform import SitlPlatform, SitlTimer
-from pico_gz.vehicle.rc.source import RcFrame
+from pico_gz.vehicle.rc.rc_source import RcFrame
 
 __all__ = [
     "AccelConvention",

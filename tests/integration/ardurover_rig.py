@@ -18,13 +18,13 @@ from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,
     ArduRoverStart,
     AutopilotProcess,
     parameter_file,
 )
-from pico_gz.vehicle.external.server import FdmServer
 
 HOME = LocalFrame(35.681236, 139.767125, 40.0)
 STEP_US = 10_000

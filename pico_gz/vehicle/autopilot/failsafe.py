@@ -78,18 +78,18 @@ class SensorNews(Snapshot):
         gps_lost: no believable fix for a while.
         gps_jumped: fixes come and agree with each other, but not with dead reckoning.
         compass_since_us: since when the compass is not believed, -1 when it is.
-        compass_told: people know that.
+        compass_reported: people know that.
         resets: how many new headings people know of.
     """
 
-    __slots__ = _state_fields = ("compass_since_us", "compass_told", "gps_jumped", "gps_lost",
+    __slots__ = _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost",
                                  "resets")  # fmt: skip
 
     def __init__(self) -> None:
         self.gps_lost = False
         self.gps_jumped = False
         self.compass_since_us = -1
-        self.compass_told = False
+        self.compass_reported = False
         self.resets = 0
 
     def check(self, rover: RoverContext) -> None:
@@ -123,14 +123,14 @@ class SensorNews(Snapshot):
     def _check_compass(self, rover: RoverContext) -> None:
         now_us = rover.now_us
         if not rover.estimator.compass_contradicts(now_us):
-            if self.compass_told:
+            if self.compass_reported:
                 rover.say(6, "Compass is believed again")
-            self.compass_since_us, self.compass_told = -1, False
+            self.compass_since_us, self.compass_reported = -1, False
             return
         if self.compass_since_us < 0:
             self.compass_since_us = now_us
-        if not self.compass_told and now_us - self.compass_since_us >= _COMPASS_US:
-            self.compass_told = True
+        if not self.compass_reported and now_us - self.compass_since_us >= _COMPASS_US:
+            self.compass_reported = True
             rover.say(4, "Compass contradicts the heading")
 
 

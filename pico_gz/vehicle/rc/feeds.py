@@ -29,7 +29,7 @@ import msgspec
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.vehicle.rc.source import MAX_RC_US, RC_CHANNELS, FrameClock
+from pico_gz.vehicle.rc.rc_source import MAX_RC_US, RC_CHANNELS, FrameClock
 
 KEEP = "-"
 LOST = "lost"

@@ -9,7 +9,7 @@ from pico_gz.run.commands import FailureSwitch
 from pico_gz.run.event_sources import SimParameterSync
 from pico_gz.run.rc_setup import RcFeeder
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.vehicle.external.server import SENT_FIELDS
+from pico_gz.vehicle.external.fdm_server import SENT_FIELDS
 
 
 class Radio:

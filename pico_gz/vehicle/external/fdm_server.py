@@ -95,7 +95,7 @@ class FdmServer:
         self._fresh: set[int] = set()
         self._last_heard = 0
         self._now_us = 0
-        self._calm = RateLimitedLog(log)
+        self._limited_log = RateLimitedLog(log)
         try:
             for vehicle in vehicles:
                 self.add_vehicle(vehicle)
@@ -200,7 +200,7 @@ class FdmServer:
     def _miss_truth(
         self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
     ) -> None:
-        """Report once that no autopilot will be answered; without sensors it may only be too early."""
+        """Report once that its autopilot gets no answer; without sensors it may only be too early."""
         if not served.reported_no_truth and vehicle_id in records:
             served.reported_no_truth = True
             text = "its simulator reports no position, so its autopilot gets no records."
@@ -259,7 +259,7 @@ class FdmServer:
         text = (
             f"Vehicle {self._last_heard} is the slowest: the fleet waited {waited_s * 1e3:.0f} ms."
         )
-        if self._calm.warn("slow", now_s, text, SLOW_LINE_S) and self._on_event is not None:
+        if self._limited_log.warn("slow", now_s, text, SLOW_LINE_S) and self._on_event is not None:
             self._on_event("slow", text, self._last_heard)
 
     def _is_missing(self, waiting_for: Collection[int] | None) -> bool:
@@ -315,11 +315,11 @@ class FdmServer:
             elif arrival is Arrival.LATE:
                 continue
             elif arrival is Arrival.REFUSED:
-                self._tell_refusal(vehicle_id, connection)
+                self._report_refusal(vehicle_id, connection)
                 continue
             else:
                 repeated = False
-                self._tell_connection(vehicle_id, arrival, sender)
+                self._report_connection(vehicle_id, arrival, sender)
             self._unanswered.discard(vehicle_id)
             self._fresh.add(vehicle_id)
             self._last_heard = vehicle_id
@@ -351,7 +351,7 @@ class FdmServer:
 
     # --- events ---------------------------------------------------------------------------
 
-    def _tell_connection(self, vehicle_id: int, arrival: Arrival, sender: object) -> None:
+    def _report_connection(self, vehicle_id: int, arrival: Arrival, sender: object) -> None:
         served = self._served[vehicle_id]
         # What the predecessor was sent is no answer to the newcomer's repeats.
         served.connection.last_reply = None
@@ -359,7 +359,7 @@ class FdmServer:
         host, port = sender if isinstance(sender, tuple) else ("", 0)
         self._report(arrival.value, vehicle_id, f"its autopilot has {what} from {host}:{port}.")
 
-    def _tell_refusal(self, vehicle_id: int, connection: FdmConnection) -> None:
+    def _report_refusal(self, vehicle_id: int, connection: FdmConnection) -> None:
         if connection.refusal is not None:
             text = f"datagram refused: {connection.refusal.message} {connection.refusal.hint}"
             self._warn("refused", vehicle_id, text)
@@ -371,6 +371,6 @@ class FdmServer:
 
     def _warn(self, kind: str, vehicle_id: int, text: str) -> None:
         full = f"Vehicle {vehicle_id}: {text}"
-        logged = self._calm.warn(f"{kind}{vehicle_id}", self._poller.now_s(), full)
+        logged = self._limited_log.warn(f"{kind}{vehicle_id}", self._poller.now_s(), full)
         if logged and self._on_event is not None:
             self._on_event(kind, full, vehicle_id)
