@@ -241,9 +241,9 @@ class SimulatorAdapter(ABC):
         """What the simulator delivers now. Never blocks."""
 
     @classmethod
-    def unavailable_reason(cls) -> str:
-        """Why this adapter cannot be used on this machine; empty when it can."""
-        return ""
+    def unavailable_reason(cls) -> str | None:
+        """Why this adapter cannot be used on this machine; ``None`` when it can."""
+        return None
 
     # --- optional services ----------------------------------------------------------------
 

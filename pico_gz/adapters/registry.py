@@ -76,7 +76,7 @@ def _describe(name: str, origin: str) -> AdapterInfo:
     except (Exception, SystemExit) as exc:  # a stranger may raise anything; it is named
         log.debug("adapter %s cannot be loaded", name, exc_info=True)
         return AdapterInfo(name=name, origin=origin, usable=False, reason=str(exc))
-    return AdapterInfo(name=name, origin=origin, usable=not reason, reason=reason)
+    return AdapterInfo(name=name, origin=origin, usable=not reason, reason=reason or "")
 
 
 def _plugins() -> dict[str, EntryPoint]:

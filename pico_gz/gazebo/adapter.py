@@ -158,7 +158,7 @@ class GazeboAdapter(SimulatorAdapter):
             self._world_control.start()
 
     @classmethod
-    def unavailable_reason(cls) -> str:
+    def unavailable_reason(cls) -> str | None:
         """Why there is no Gazebo to start here; a running one can be reached all the same."""
         return find_gazebo().problem
 

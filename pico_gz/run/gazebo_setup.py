@@ -419,8 +419,8 @@ def _model_sdf(fleet: FleetConfig, vehicle: VehicleConfig, rover: RoverSpec) -> 
     return render_model_file(render_model(model))
 
 
-def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str:
-    """Whom the plugins' ports belong to already; empty when they are free."""
+def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str | None:
+    """Whom the plugins' ports belong to already; ``None`` when they are free."""
     held = _held_plugin_ports(config, plans)
     if len(held) == len(plans):
         require_gazebo(held)
@@ -430,7 +430,7 @@ def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> st
             "\n".join(map(str, held)),
             hint="End that program, or let --port-offset auto move the whole fleet.",
         )
-    return ""
+    return None
 
 
 def _held_plugin_ports(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> list[PortProblem]:

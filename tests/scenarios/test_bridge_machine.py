@@ -355,7 +355,7 @@ due_once, step_all = VehicleInstance.due_autopilot, ScriptedAdapter.advance
         ("hold", VehicleInstance, "due_autopilot", tick_again),
         ("hold", ScriptedAdapter, "advance", forget_the_first),
         ("hold", SitlBridge, "pause", lambda bridge: None),
-        ("hold", SitlBridge, "set_speed", lambda bridge, factor: None),
+        ("hold", RunLoop, "set_mode", lambda loop, mode: None),
         ("drop", SitlBridge, "_drop", lambda bridge, ids: None),
         ("free_run", RunLoop, "fall_back", lambda loop, why: None),
     ],

@@ -49,7 +49,7 @@ class AutoMode(RoverMode):
         self.station = StationKeeper()
         self.circle = CircleFollower()
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Continue where the mission was left, or begin it."""
         runner = rover.runner
         if len(runner.items()) < 2:
@@ -60,7 +60,7 @@ class AutoMode(RoverMode):
         if runner.state is MissionState.COMPLETE or (left and rover.values["MIS_RESTART"] == 1):
             runner.reset()
         self.start_from(rover, runner.current or 1)
-        return ""
+        return None
 
     def start_from(self, rover: RoverContext, seq: int) -> None:
         """Drive item ``seq``, or the first one after it that can be driven."""

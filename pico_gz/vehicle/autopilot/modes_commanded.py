@@ -37,9 +37,9 @@ class RoverMode(Snapshot):
     needs_position: ClassVar[bool] = False
     arms: ClassVar[bool] = True
 
-    def enter(self, rover: RoverContext) -> str:
-        """Begin; return why it cannot, or an empty text."""
-        return ""
+    def enter(self, rover: RoverContext) -> str | None:
+        """Begin, or return why that is impossible."""
+        return None
 
     def run(self, rover: RoverContext) -> None:
         """Drive for one main loop."""
@@ -169,13 +169,13 @@ class GuidedMode(RoverMode):
         self.heading_rad = 0.0
         self.turn_rate_radps = 0.0
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Stop until there is a target."""
         self.kind = GuidedTarget.STOP
         self.point_speed_mps = 0.0
         rover.navigator.reversed = False
         rover.navigator.reached = True
-        return ""
+        return None
 
     # --- targets --------------------------------------------------------------------------
 

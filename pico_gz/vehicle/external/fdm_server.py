@@ -200,7 +200,7 @@ class FdmServer:
     def _miss_truth(
         self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
     ) -> None:
-        """Report once that its autopilot gets no answer; without sensors it may only be too early."""
+        """Report once that its autopilot gets no answer; without sensors it may be too early."""
         if not served.reported_no_truth and vehicle_id in records:
             served.reported_no_truth = True
             text = "its simulator reports no position, so its autopilot gets no records."
