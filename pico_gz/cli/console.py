@@ -166,7 +166,7 @@ def print_start(session: FleetRun) -> None:
 
 
 def print_summary(result: RunResult) -> None:
-    """Say how it went."""
+    """Print the figures of a finished run."""
     print(
         f"\n{result.sim_time_s:.1f} s simulated in {result.wall_s:.1f} s "
         f"({result.rtf:.1f}x real time), {result.steps} steps, {result.lost_steps} lost"

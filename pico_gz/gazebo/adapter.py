@@ -387,7 +387,6 @@ class GazeboAdapter(SimulatorAdapter):
         return self._time_us
 
     def supports_lockstep(self) -> bool:
-        """Whether the simulator waits for us."""
         return self.config.is_lock_step
 
     def capabilities(self) -> SimulatorCapabilities:

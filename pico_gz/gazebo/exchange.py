@@ -356,7 +356,6 @@ class ServoExchange(Exchange):
 
     @property
     def has_record(self) -> bool:
-        """Whether the simulator has spoken."""
         return self.record is not None
 
     def set_pwm(self, pwm_us: Sequence[int]) -> None:
@@ -424,7 +423,6 @@ class PicoExchange(Exchange):
 
     @property
     def has_record(self) -> bool:
-        """Whether the simulator has spoken."""
         return self.record is not None
 
     def _encode(self) -> bytes:

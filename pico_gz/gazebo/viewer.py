@@ -29,7 +29,7 @@ class Mover(Protocol):
         """Put models somewhere else."""
 
     def close(self) -> None:
-        """Let go."""
+        """Close the connection."""
 
 
 def gazebo_pose(name: str, truth: VehicleTruth) -> GzPose:
@@ -73,7 +73,7 @@ class GazeboViewer:
         self._thread = threading.Thread(target=self._run, name="gazebo-viewer", daemon=True)
 
     def start(self) -> GazeboViewer:
-        """Begin to show."""
+        """Start the thread that moves the models."""
         self._thread.start()
         return self
 

@@ -45,7 +45,7 @@ class Worker(Protocol):
     connection: Any
 
     def close(self) -> None:
-        """End it."""
+        """End the worker."""
 
 
 class WorkerProcess:

@@ -24,7 +24,7 @@ class RcReceiver(Protocol):
 
     @property
     def vehicle_id(self) -> int:
-        """Whose it is."""
+        """Id of the vehicle."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a frame."""

@@ -62,7 +62,6 @@ class ReplayAdapter(SimulatorAdapter):
         self.view = FleetView()
 
     def sim_time_us(self) -> int:
-        """The recorded time that is shown [us]."""
         return self._time_us
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -71,11 +70,9 @@ class ReplayAdapter(SimulatorAdapter):
         return SimulatorCapabilities(sensors=sensors, multi_vehicle=True, terrain=True, wind=True)
 
     def receive_truth(self) -> dict[int, VehicleTruth]:
-        """Where the vehicles were."""
         return {i: truth for i, truth in self.view.truth.items() if i in self._vehicles}
 
     def save_state(self) -> dict[str, Any]:
-        """The time it stands at."""
         return {"time_us": self._time_us}
 
     def load_state(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,9 @@
-"""The autopilot's world: the platform it runs on, and autopilots."""
+"""The autopilot's world: the platform it runs on, and autopilots.
+
+``platform`` is the simulated board, ``autopilot`` the built-in rover autopilot, ``external`` the
+wire to ArduPilot and others, ``rc`` the radio control sources; ``scripted`` drives a list of
+moves, measured by ``dead_reckoning``.
+"""
 
 from pico_gz.core.autopilot import Autopilot, AutopilotStatus
 from pico_gz.core.board_options import (

@@ -47,7 +47,7 @@ class PlanReader:
         fence: Sequence[MissionItem],
         home_e7: tuple[int, int] | None = None,
     ) -> dict[str, Any]:
-        """The same from lists."""
+        """The plan from item lists."""
         return {
             "home": None if home_e7 is None else self.point(*home_e7),
             "mission": self._mission(mission),

@@ -41,7 +41,7 @@ class Trails:
             points.append((north, east))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all points."""
         self._points.clear()
 
     def flat(self) -> dict[int, list[int]]:

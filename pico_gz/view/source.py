@@ -218,7 +218,7 @@ class Changes(Generic[K, V]):
         return {key: self._values[key] for key, at in self._changed.items() if at > version}
 
     def values(self) -> Mapping[K, V]:
-        """Everything."""
+        """All values."""
         return self._values
 
 

@@ -83,7 +83,7 @@ class Poller(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all sockets."""
         ...
 
 
@@ -177,7 +177,6 @@ class UdpTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def fileno(self) -> int:
@@ -212,11 +211,9 @@ class UdpTransport:
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         return self._receive(_NOW)
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; waits about ``SOON_S`` for one to come."""
         return self._receive(0)
 
     def _receive(self, flags: int) -> tuple[bytes, Address] | None:
@@ -234,11 +231,9 @@ class UdpTransport:
                 return None
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
         return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
 
     def close(self) -> None:
-        """Give the port back."""
         self._socket.close()
 
 
@@ -250,7 +245,6 @@ class UdpPoller:
         self._keys: dict[int, int] = {}
 
     def now_s(self) -> float:
-        """Monotonic time [s]."""
         return time.monotonic()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
@@ -271,7 +265,7 @@ class UdpPoller:
         return [keys[fd] for fd, _ in self._epoll.poll(max(0.0, timeout_s), 512)]
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all sockets."""
         self._keys = {}
         self._epoll.close()
 

@@ -47,11 +47,9 @@ class MemoryTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False without one."""
         return self._peer is not None and self.send_to(data, self._peer)
 
     def send_to(self, data: bytes, address: Address) -> bool:
@@ -69,7 +67,6 @@ class MemoryTransport:
         return data[:RECEIVE_BYTES], sender
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; moves the clock by ``SOON_S`` at most."""
         return self.receive() if self._inbox or self.wait(SOON_S) else None
 
     def wait(self, timeout_s: float) -> bool:
@@ -93,7 +90,6 @@ class MemoryTransport:
                 self.on_arrival()
 
     def close(self) -> None:
-        """Give the port back."""
         self._network.release(self._address)
 
 
@@ -171,7 +167,6 @@ class MemoryPoller:
         self._touched: set[int] = set()
 
     def now_s(self) -> float:
-        """The virtual time [s]."""
         return self._network.now_s()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
@@ -183,7 +178,6 @@ class MemoryPoller:
         transport.watchers.append(lambda: self._touched.add(key))
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         self._watched = {k: t for k, t in self._watched.items() if t is not transport}
 
     def wait(self, timeout_s: float) -> Sequence[int]:
@@ -197,5 +191,4 @@ class MemoryPoller:
                 return ready
 
     def close(self) -> None:
-        """Let go of everything."""
         self._watched = {}

@@ -38,7 +38,7 @@ from pico_gz.run.config import default_fleet
 
 
 class State(StrEnum):
-    """How it is."""
+    """Result of one check."""
 
     FOUND = "found"
     MISSING = "missing"

@@ -14,7 +14,7 @@ from pico_gz.gazebo.sdf import Node, SdfError, parse_sdf
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     ERROR = "error"  # it does not work, or something else happens than is written
     WARNING = "warning"  # it works by luck, or not as well as it could

@@ -107,7 +107,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visual:
-    """Something to see."""
+    """A visual of a link."""
 
     name: str
     shape: Shape
@@ -132,7 +132,7 @@ class Friction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """Something to bump into."""
+    """A collision shape of a link."""
 
     name: str
     shape: Shape

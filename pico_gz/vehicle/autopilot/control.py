@@ -47,7 +47,7 @@ class Pid(Snapshot):
         self.integral = 0.0
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Clear the last error and the integral."""
         self.error = self.integral = 0.0
 
     def update(self, error: float, dt_s: float, saturated: bool) -> float:

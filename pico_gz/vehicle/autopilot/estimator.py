@@ -84,7 +84,7 @@ class AltitudeFilter(Snapshot):
         self.temperature_c = 25.0
 
     def set_reference(self, alt_m: float) -> None:
-        """Start here."""
+        """Take this altitude as the present one."""
         self.alt_m = alt_m
 
     def add_pressure(self, pressure_pa: float, temperature_c: float) -> None:
@@ -394,7 +394,6 @@ class Estimator(Snapshot):
     # --- snapshots ------------------------------------------------------------------------
 
     def save_state(self) -> dict[str, Any]:
-        """Everything as plain values."""
         return {**super().save_state(), "gps": to_plain(self.gps), "framed": self.frame is not None}
 
     def load_state(self, state: Mapping[str, Any]) -> None:

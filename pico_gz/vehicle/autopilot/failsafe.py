@@ -93,7 +93,7 @@ class SensorNews(Snapshot):
         self.resets = 0
 
     def check(self, rover: RoverContext) -> None:
-        """Look once."""
+        """Report what changed since the last call."""
         self._check_gps(rover)
         self._check_jump(rover)
         self._check_compass(rover)
@@ -202,7 +202,7 @@ class Failsafe(Snapshot):
         self.news = SensorNews()
 
     def check(self, rover: RoverContext, battery: BatteryMonitor) -> None:
-        """Look at everything once."""
+        """Run all checks once."""
         if rover.armed and not self.armed:
             # What went wrong while nothing could move has to be acted on now.
             self.fired.clear()

@@ -57,7 +57,6 @@ class InitialisingMode(RoverMode):
     arms = False
 
     def run(self, rover: RoverContext) -> None:
-        """Stand."""
         rover.outputs.neutral()
 
 
@@ -68,7 +67,6 @@ class ManualMode(RoverMode):
     number = Mode.MANUAL
 
     def run(self, rover: RoverContext) -> None:
-        """Pass the sticks on."""
         rover.outputs.drive(rover.rc.throttle(), rover.rc.steering(), rover.dt_s)
 
 
@@ -79,7 +77,6 @@ class HoldMode(RoverMode):
     number = Mode.HOLD
 
     def run(self, rover: RoverContext) -> None:
-        """Let the motors come to zero and stay there."""
         rover.release()
 
 

@@ -156,11 +156,9 @@ class LoiterMode(RoverMode):
         return None
 
     def run(self, rover: RoverContext) -> None:
-        """Keep the station."""
         self.station.run(rover)
 
     def leave(self, rover: RoverContext) -> None:
-        """Forget that it drove backwards."""
         rover.navigator.reversed = False
 
 
@@ -187,7 +185,6 @@ class CircleMode(RoverMode):
         return None
 
     def run(self, rover: RoverContext) -> None:
-        """Go round."""
         self.circle.run(rover, rover.values["CIRC_SPEED"] or rover.waypoint_speed_mps())
 
 

@@ -135,7 +135,6 @@ class FdmServer:
         self._fresh.discard(vehicle_id)
 
     def vehicle_ids(self) -> tuple[int, ...]:
-        """The vehicles it serves, in id order."""
         return tuple(self._served)
 
     def port(self, vehicle_id: int) -> int:
@@ -207,7 +206,6 @@ class FdmServer:
             self._warn("no_truth", vehicle_id, text)
 
     def unanswered(self) -> tuple[int, ...]:
-        """Connected vehicles that were handed a record and have not answered it yet."""
         return tuple(sorted(self._unanswered)) if self._lockstep else ()
 
     def collect(

@@ -249,11 +249,9 @@ class AutopilotProcess:
             time.sleep(_POLL_S)
 
     def __enter__(self) -> AutopilotProcess:
-        """Start on entry."""
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop on exit."""
         self.stop()
 
 

@@ -71,14 +71,12 @@ class ScriptRcSource(Snapshot):
         return self._lines[index].channels_us if self._clock.is_due(now_us) else None
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Holds no resources."""
 
     def save_state(self) -> dict[str, Any]:
-        """When the next frame is due, as plain values."""
         return self._clock.save_state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what ``save_state`` gave."""
         self._clock.load_state(state)
 
 

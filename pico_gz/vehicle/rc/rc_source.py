@@ -102,7 +102,7 @@ class Sticks(Snapshot):
         self.select_mode(0)
 
     def channels_us(self) -> tuple[int, ...]:
-        """Where everything stands [us]."""
+        """All channels [us]."""
         return tuple(self._channels_us)
 
     def set_us(self, channel: int, pulse_us: int) -> None:
