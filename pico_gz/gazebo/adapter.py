@@ -412,7 +412,7 @@ class GazeboAdapter(SimulatorAdapter):
     # --- optional services ----------------------------------------------------------------
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` mends it.
+        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` repairs it.
 
         Raises:
             ConfigError: no such unit on this vehicle, or no such failure.

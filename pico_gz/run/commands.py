@@ -193,7 +193,7 @@ class FailureSwitch:
         self.external: FdmServer | None = None
 
     def __call__(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break ``unit`` in the way ``kind``; ``ok`` mends it.
+        """Break ``unit`` in the way ``kind``; ``ok`` repairs it.
 
         Raises:
             ConfigError: there is no such unit or way of failing.

@@ -54,7 +54,7 @@ class FleetRun:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
-        fail: breaks and mends what vehicles have; once it is open.
+        fail: breaks and repairs units of vehicles; once it is open.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """

@@ -180,7 +180,7 @@ _LOOKS = 10
 _LIVELY_MPS2 = 0.01
 _TURNING = 0.15
 # On the ground nothing floats, is pressed down by several g, or tumbles on and on.
-_LEAST_FORCE_MPS2 = 0.5 * GRAVITY_MPS2
+_MIN_FORCE_MPS2 = 0.5 * GRAVITY_MPS2
 _MAX_FORCE_MPS2 = 3.0 * GRAVITY_MPS2
 _MAX_TUMBLE_RADPS = 6.0
 
@@ -216,7 +216,7 @@ class ImuWatch(Snapshot):
         """Take a sample; ``steering`` is the last output, -1..1."""
         ax, ay, az = accel_mss
         force_mps2 = sqrt(ax * ax + ay * ay + az * az)
-        real = _LEAST_FORCE_MPS2 < force_mps2 < _MAX_FORCE_MPS2
+        real = _MIN_FORCE_MPS2 < force_mps2 < _MAX_FORCE_MPS2
         self.strange_force = 0 if real else self.strange_force + 1
         tumbling = max(abs(gyro_rads[0]), abs(gyro_rads[1])) > _MAX_TUMBLE_RADPS
         self.strange_turn = self.strange_turn + 1 if tumbling else 0
