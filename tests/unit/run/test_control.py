@@ -203,8 +203,8 @@ def driven():
     bridge.close()
 
 
-def test_a_vehicle_that_is_moved_while_paused_is_told_at_its_new_place(driven):
-    commands = control_commands(driven, driven.set_failure)
+def test_a_vehicle_that_is_moved_while_paused_is_reported_at_its_new_place(driven):
+    commands = control_commands(driven, FailureSwitch(driven, None))
     steps = driven.stats.steps
     answer = commands["set-pose"]({"id": 1, "north_m": 5.0, "east_m": -1.5, "yaw_deg": 90.0})
     for status in (answer, commands["status"]({})):

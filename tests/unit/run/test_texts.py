@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from pico_gz.bridge.published import EventLog, FleetView
 from pico_gz.core.ground_control import StatusText
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
@@ -119,12 +120,12 @@ class Clock:
     def __init__(self):
         self.now_us = 0
         self.heard = []
+        self.events = EventLog()
+        self.events.listen(lambda event: self.heard.append((event.time_us, event.text)))
 
-    def sim_time_us(self):
-        return self.now_us
-
-    def report(self, event):
-        self.heard.append((event.time_us, event.text))
+    @property
+    def view(self):
+        return FleetView(time_us=self.now_us)
 
     def get_vehicle(self, vehicle_id):
         return type("Vehicle", (), {"config": type("Config", (), {"label": f"r{vehicle_id}"})})
