@@ -12,6 +12,7 @@ from pico_gz import (
     StallRules,
     VehicleConfig,
 )
+from pico_gz.bridge import fleet_snapshot
 from pico_gz.errors import (
     ConfigError,
     DuplicateVehicleError,
@@ -424,3 +425,30 @@ def test_despawning_during_a_run_keeps_the_others_streams(monkeypatch):
     bridge.run(60_000)
     assert seen == [[1, 2, 3]] * 3 + [[1, 3]] * 3
     assert isinstance(adapter.sent[-1][3], ActuatorCommands)
+
+
+def test_the_state_is_paused_from_pause_to_resume():
+    bridge, _ = make_bridge(1)
+    assert bridge.state is BridgeState.IDLE
+    bridge.pause()
+    assert bridge.state is BridgeState.PAUSED
+    bridge.resume()
+    assert bridge.state is BridgeState.IDLE
+
+
+def test_a_run_that_failed_while_paused_has_failed():
+    bridge, _ = make_bridge(1)
+
+    def fail(view):
+        bridge.pause()
+        raise RuntimeError("stop here")
+
+    with pytest.raises(RuntimeError):
+        bridge.run(50_000, until=fail)
+    assert bridge.state is BridgeState.FAILED
+
+
+def test_states_of_an_unknown_adapter_are_refused():
+    bridge, _ = make_bridge(1)
+    with pytest.raises(ConfigError, match="damaged"):
+        bridge.restore(fleet_snapshot.of_adapters(0, {"elsewhere": {}}))
