@@ -16,8 +16,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.vehicle.external.server import FdmServer
 
 if TYPE_CHECKING:
     from pico_gz.run.external_missions import MissionUpload

@@ -10,8 +10,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot.mission import (
     MAX_SPEED_MPS,
     PLACED_COMMANDS,
-    Command,
     ItemStore,
+    MissionCommand,
     check_item,
     known_commands,
 )
@@ -27,18 +27,18 @@ _PLACES = {
 }
 # What the first parameter is, for those commands that check it.
 _FIRST = {
-    Command.NAV_WAYPOINT: "a delay of 0..1000000 s",
-    Command.NAV_LOITER_TIME: "0..1000000 s",
-    Command.NAV_LOITER_TURNS: "0..1000000 turns",
-    Command.CONDITION_DELAY: "0..1000000 s",
-    Command.FENCE_CIRCLE_INCLUSION: "a radius above 0 m",
-    Command.FENCE_CIRCLE_EXCLUSION: "a radius above 0 m",
-    Command.FENCE_POLYGON_INCLUSION: "3 corners or more",
-    Command.FENCE_POLYGON_EXCLUSION: "3 corners or more",
+    MissionCommand.NAV_WAYPOINT: "a delay of 0..1000000 s",
+    MissionCommand.NAV_LOITER_TIME: "0..1000000 s",
+    MissionCommand.NAV_LOITER_TURNS: "0..1000000 turns",
+    MissionCommand.CONDITION_DELAY: "0..1000000 s",
+    MissionCommand.FENCE_CIRCLE_INCLUSION: "a radius above 0 m",
+    MissionCommand.FENCE_CIRCLE_EXCLUSION: "a radius above 0 m",
+    MissionCommand.FENCE_POLYGON_INCLUSION: "3 corners or more",
+    MissionCommand.FENCE_POLYGON_EXCLUSION: "3 corners or more",
 }
 _SECOND = {
-    Command.DO_JUMP: "-1 (without end)..1000000 times",
-    Command.DO_CHANGE_SPEED: f"-1 (no change)..{MAX_SPEED_MPS:g} m/s",
+    MissionCommand.DO_JUMP: "-1 (without end)..1000000 times",
+    MissionCommand.DO_CHANGE_SPEED: f"-1 (no change)..{MAX_SPEED_MPS:g} m/s",
 }
 _WHOLE_LIST = {
     MissionResult.NO_SPACE: f"it has more than {MAX_ITEMS} items",
@@ -83,7 +83,7 @@ def refusals(kind: MissionType, items: Sequence[MissionItem]) -> list[str]:
             f"item {item.seq}, {command_name(item.command)}: there is no item {item.param1:g}"
             f" to jump to, only 1..{last}"
             for item in checked
-            if item.command == Command.DO_JUMP and not 0 < item.param1 <= last
+            if item.command == MissionCommand.DO_JUMP and not 0 < item.param1 <= last
         ]
     if result is not MissionResult.ACCEPTED:
         return [_WHOLE_LIST.get(result, result.name.lower())]
@@ -128,9 +128,9 @@ def _reason(result: MissionResult, item: MissionItem) -> str:
         lat, lon = item.lat_e7 * 1e-7, item.lon_e7 * 1e-7
         return _PLACES[result].format(item=item, lat=f"{lat:g}", lon=f"{lon:g}")
     if result is MissionResult.INVALID_PARAM1:
-        allowed = _FIRST.get(Command(item.command), "a finite number")
+        allowed = _FIRST.get(MissionCommand(item.command), "a finite number")
         return f"param1 = {item.param1:g}: allowed are {allowed}"
-    allowed = _SECOND.get(Command(item.command), "other values")
+    allowed = _SECOND.get(MissionCommand(item.command), "other values")
     return f"param2 = {item.param2:g}: allowed are {allowed}"
 
 
@@ -140,4 +140,4 @@ def _allowed(kind: MissionType, items: Sequence[MissionItem]) -> str:
     checked = items[1:] if kind is MissionType.MISSION else items
     if all(item.command in known for item in checked):
         return ""
-    return "Allowed: " + ", ".join(f"{Command(n).name} ({n})" for n in sorted(known)) + "."
+    return "Allowed: " + ", ".join(f"{MissionCommand(n).name} ({n})" for n in sorted(known)) + "."
