@@ -102,7 +102,7 @@ class MissionUpload:
         with contextlib.suppress(OSError):
             connected = socket.create_connection(self._address, timeout=_CONNECT_S)
             connected.setblocking(False)
-            self._socket, self._ready = connected, False
+            self._socket, self._ready, self._next_try_s = connected, False, 0.0
             self._splitter = StreamSplitter(SplitCounters())
 
     def _disconnect(self) -> None:

@@ -1,6 +1,7 @@
 """Missions and parameters of external vehicles reach their autopilots."""
 
 import socket
+import time
 
 import pytest
 
@@ -81,12 +82,12 @@ def autopilot():
     autopilot.close()
 
 
-def exchange(upload, autopilot, steps=2000):
-    for _ in range(steps):
+def exchange(upload, autopilot, seconds=10.0):
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s and not upload.is_done():
         upload(0)
         autopilot.step()
-        if upload.is_done():
-            break
+        time.sleep(0.001)
 
 
 def lists(*commands):
@@ -98,7 +99,7 @@ def test_a_mission_is_uploaded_once_the_autopilot_is_ready(autopilot):
     upload = MissionUpload(
         5, "scout", autopilot.address, lists(16, 16, 93), lambda text, severity: said.append(text)
     )
-    exchange(upload, autopilot, steps=50)
+    exchange(upload, autopilot, seconds=0.2)
     assert autopilot.counts == []  # still starting
     autopilot.status = mav.MAV_STATE_STANDBY
     exchange(upload, autopilot)
@@ -117,6 +118,7 @@ def test_a_refusal_is_reported(autopilot):
     ((text, severity),) = said
     assert text.startswith("scout refused its mission: unsupported. It holds NAV_DELAY (93)")
     assert severity == 3
+    upload.close()
 
 
 def test_a_mission_that_no_autopilot_took_is_reported(caplog):
