@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
 from pico_gz.core.portable_math import FLOATS
-from pico_gz.core.snapshot import Snapshot, to_plain
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.angles import PI, atan2, sincos, wrap_pi
 from pico_gz.vehicle.autopilot.heading import HeadingFilter, declination_rad
 from pico_gz.vehicle.autopilot.position import PositionFilter, WheelOdometry
@@ -148,7 +146,9 @@ class Estimator(Snapshot):
         "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
         "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
     )  # fmt: skip
-    _state_fields = tuple(n for n in __slots__ if n not in ("frame", "gps", "params"))
+    # The origin before the frame, which follows from it.
+    _state_fields = (*(n for n in __slots__ if n not in ("frame", "params")), "has_frame")
+    _state_types: ClassVar[Mapping[str, Any]] = {"gps": GpsData | None}
 
     def __init__(self, params: Mapping[str, float]) -> None:
         self.params = params
@@ -391,20 +391,15 @@ class Estimator(Snapshot):
             and now_us - self.imu_us <= _IMU_FRESH_US
         )
 
-    # --- snapshots ------------------------------------------------------------------------
+    @property
+    def has_frame(self) -> bool:
+        """Whether there is a frame; set by snapshots, which makes it again."""
+        return self.frame is not None
 
-    def save_state(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {**super().save_state(), "gps": to_plain(self.gps), "framed": self.frame is not None}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        super().load_state(state)
-        self.gps = msgspec.convert(state["gps"], GpsData | None)
+    @has_frame.setter
+    def has_frame(self, known: bool) -> None:
         origin = self.origin
-        self.frame = (
-            LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if state["framed"] else None
-        )
+        self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if known else None
 
 
 def _full_speed_mps(params: Mapping[str, float]) -> float:
