@@ -239,6 +239,8 @@ def drive_with_detour(sitl):
     fleet.bridge.restore(late)
     rover.run(0.5)
     seen = [(t.timestamp_us, t.north_m) for t in fleet.history.truth[1]]
+    times_us = [time_us for time_us, _ in seen]
+    assert times_us == sorted(set(times_us))
     return fleet, seen
 
 
