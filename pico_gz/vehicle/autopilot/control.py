@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import floor, sqrt
 from typing import TYPE_CHECKING
 
+from pico_gz.core.portable_math import RAD_PER_DEG, TWO_PI
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, TWO_PI
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 
 if TYPE_CHECKING:
