@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,15 @@ from pico_gz.core.messages import SensorData
 from pico_gz.errors import ConfigError, PicoGzError
 
 FORMAT = "pico_gz snapshot 2"
+_ADAPTERS_FORMAT = "pico_gz adapter states 1"
+
+
+class Restored(NamedTuple):
+    """The moment that a snapshot is of: time [us], last records, and whether all is in it."""
+
+    time_us: int
+    records: dict[int, SensorData]
+    is_whole: bool
 
 
 def save(stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -> bytes:
@@ -33,10 +42,18 @@ def save(stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -> bytes:
     )
 
 
-def load(
-    data: bytes, stepper: FleetStepper, fleet: Fleet, timeline: Timeline
-) -> tuple[int, dict[int, SensorData]]:
-    """Put everything back; returns the fleet's time [us] and its last records.
+def of_adapters(time_us: int, states: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """A snapshot of some adapters alone, at the fleet's time ``time_us``: adapter name -> state.
+
+    For adapters that show recorded time.
+    """
+    return msgspec.msgpack.encode(
+        {"format": _ADAPTERS_FORMAT, "time_us": time_us, "adapters": states}
+    )
+
+
+def load(data: bytes, stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -> Restored:
+    """Put everything back.
 
     What acts before a step must be the same as in the snapshot; observers may be others.
 
@@ -47,9 +64,12 @@ def load(
         saved = msgspec.msgpack.decode(data)
     except msgspec.DecodeError as exc:
         raise ConfigError(f"This is no snapshot: {exc}") from exc
-    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+    known = isinstance(saved, dict) and saved.get("format") in (FORMAT, _ADAPTERS_FORMAT)
+    if not known:
         raise ConfigError("This is no snapshot of this version.", hint=f"Expected {FORMAT!r}.")
     try:
+        if saved["format"] == _ADAPTERS_FORMAT:
+            return _put_back_adapters(saved, stepper)
         found = _put_back(saved, stepper, fleet)
         timeline.load(saved["parts"])
         return found
@@ -62,18 +82,15 @@ def load(
         ) from exc
 
 
-def load_adapters(
-    stepper: FleetStepper, time_us: int, states: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Give adapters other states, which stand at the fleet's time ``time_us``."""
-    for name, state in states.items():
+def _put_back_adapters(saved: Mapping[str, Any], stepper: FleetStepper) -> Restored:
+    time_us: int = saved["time_us"]
+    for name, state in saved["adapters"].items():
         slot = stepper.adapters[name]
         slot.load_state({**slot.save_state(), "offset_us": 0, "state": state}, time_us)
+    return Restored(time_us, dict(stepper.records), is_whole=False)
 
 
-def _put_back(
-    saved: Mapping[str, Any], stepper: FleetStepper, fleet: Fleet
-) -> tuple[int, dict[int, SensorData]]:
+def _put_back(saved: Mapping[str, Any], stepper: FleetStepper, fleet: Fleet) -> Restored:
     _require_same("adapters", saved["adapters"], stepper.adapters)
     _require_same("vehicles", saved["vehicles"], {str(i): None for i in fleet.ids()})
     hooks = stepper.before_step.stateful()
@@ -89,7 +106,7 @@ def _put_back(
             observer.load_state(saved["observers"][name])
     stepper.stats.load_state(saved["stats"])
     records = msgspec.convert(saved["records"], list[SensorData])
-    return saved["time_us"], {record.vehicle_id: record for record in records}
+    return Restored(saved["time_us"], {r.vehicle_id: r for r in records}, is_whole=True)
 
 
 def _require_same(what: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> None:

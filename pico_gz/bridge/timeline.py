@@ -31,12 +31,16 @@ T = TypeVar("T")
 
 
 class Marks(dict[str, T], Generic[T]):
-    """What a ``PastKeeper`` noted at each snapshot; the oldest are forgotten beyond 1000."""
+    """What a ``PastKeeper`` noted at each snapshot; beyond ``limit`` the oldest are forgotten."""
+
+    def __init__(self, limit: int = 1000) -> None:
+        super().__init__()
+        self._limit = limit
 
     def note(self, moment: str, value: T) -> None:
         """Keep a value for a snapshot."""
         self[moment] = value
-        while len(self) > 1000:
+        while len(self) > self._limit:
             del self[next(iter(self))]
 
 

@@ -92,7 +92,7 @@ class GuardedProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        if code < 0:  # somebody killed the guard, which cannot do its work any more
+        if code < 0:  # the guard was killed and cannot do its work any more
             _kill_marked(self._mark)
             if self._remove_folder is not None:
                 shutil.rmtree(self._remove_folder, ignore_errors=True)

@@ -12,7 +12,7 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import PortClashError
 from pico_gz.vehicle.external.records import ExternalRadio
 from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
-from pico_gz.vehicle.rc.source import RcSource
+from pico_gz.vehicle.rc.rc_source import RcSource
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")
@@ -25,7 +25,7 @@ class RcReceiver(Protocol):
 
     @property
     def vehicle_id(self) -> int:
-        """Whose it is."""
+        """Id of the vehicle."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a frame."""

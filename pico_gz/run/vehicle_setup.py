@@ -47,7 +47,7 @@ class MissionStarter(Snapshot):
         self._tries = 0
 
     def __call__(self, now_us: int) -> None:
-        """Try whoever has not started yet; at most twice per simulated second."""
+        """Try those that have not started yet; at most twice per simulated second."""
         if not self._waiting or now_us < self._next_try_us:
             return
         self._next_try_us = now_us + _RETRY_US
@@ -58,7 +58,7 @@ class MissionStarter(Snapshot):
 
 
 def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
-    """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
+    """Whether its mission runs; refusals reach every ground station, so mostly none is provoked."""
     if not aloud:
         telemetry = vehicle.telemetry()
         if not telemetry.armed and not telemetry.sensors_healthy & _PREARM_CHECK:

@@ -233,9 +233,7 @@ class AutopilotProcess:
             process.stop()
 
     def __enter__(self) -> AutopilotProcess:
-        """Start on entry."""
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop on exit."""
         self.stop()

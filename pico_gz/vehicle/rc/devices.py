@@ -19,7 +19,7 @@ from pathlib import Path
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import PWM_NEUTRAL_US
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.source import (
+from pico_gz.vehicle.rc.rc_source import (
     MODE_PULSES_US,
     STEERING_CHANNEL,
     THROTTLE_CHANNEL,
@@ -138,7 +138,7 @@ logger = logging.getLogger(__name__)
 JS_EVENT = struct.Struct("=IhBB")
 JS_BUTTON = 0x01
 JS_AXIS = 0x02
-# Set on the events that tell where everything stands when the device is opened.
+# Set on the events that report all positions when the device is opened.
 JS_INIT = 0x80
 AXIS_MAX = 32767
 
@@ -157,7 +157,7 @@ DEFAULT_AXES: Mapping[int, tuple[int, int]] = {
 
 
 def _speaks_joystick(fd: int) -> bool:
-    """Whether events come from here: a joystick's driver, or a pipe that somebody else fills."""
+    """Whether events come from here: a joystick's driver, or a pipe that another program fills."""
     if stat.S_ISFIFO(os.fstat(fd).st_mode):
         return True
     try:

@@ -28,7 +28,7 @@ import msgspec
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.vehicle.rc.source import MAX_RC_US, RC_CHANNELS, FrameClock
+from pico_gz.vehicle.rc.rc_source import MAX_RC_US, RC_CHANNELS, FrameClock
 
 KEEP = "-"
 LOST = "lost"
@@ -72,7 +72,7 @@ class ScriptRcSource(Snapshot):
         return self._lines[index].channels_us if self._clock.is_due(now_us) else None
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Holds no resources."""
 
 
 def parse_script(lines: Iterable[str], name: str = "RC script") -> list[RcScriptLine]:
