@@ -85,8 +85,8 @@ def load(data: bytes, stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -
 def _put_back_adapters(saved: Mapping[str, Any], stepper: FleetStepper) -> Restored:
     time_us: int = saved["time_us"]
     for name, state in saved["adapters"].items():
-        slot = stepper.adapters[name]
-        slot.load_state({**slot.save_state(), "offset_us": 0, "state": state}, time_us)
+        works = {"offset_us": 0, "failures": 0, "failed": False}
+        stepper.adapters[name].load_state({**works, "state": state}, time_us)
     return Restored(time_us, dict(stepper.records), is_whole=False)
 
 
