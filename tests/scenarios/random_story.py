@@ -234,7 +234,7 @@ def _digest(sitl: Sitl) -> str:
         list(view.truth.values()),
         list(view.sensors.values()),
         list(view.commands.values()),
-        [vehicle.status() for vehicle in sitl.bridge.vehicles()],
+        [vehicle.status() for vehicle in sitl.bridge.vehicles],
         [rover.pilot.telemetry() for rover in sitl],
         {str(i): dict(units) for i, units in sitl.session.fail.active.items() if units},
     ]
