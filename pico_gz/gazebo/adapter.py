@@ -28,17 +28,22 @@ from pico_gz.errors import (
     UnknownVehicleError,
 )
 from pico_gz.gazebo.exchange import Exchange, PicoExchange, ServoExchange, WireStats
-from pico_gz.gazebo.fleet_wire import FleetWire, id_text
+from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, LinkOpener, id_text
 from pico_gz.gazebo.install import find_gazebo
-from pico_gz.gazebo.link import SHARED_KEY, GazeboConfig, LinkOpener
+from pico_gz.gazebo.link import GazeboConfig
 from pico_gz.gazebo.records import truth_from_record
-from pico_gz.gazebo.sensors import FleetActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
+from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
 from pico_gz.gazebo.world_control import FleetControl
-from pico_gz.simulator.faults import ACTUATOR_UNITS
+from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.wire.datagrams import Network, UdpNetwork
-from pico_gz.wire.servo import drive_channels, pwm_from_commands
+from pico_gz.wire.servo import (
+    drive_channels,
+    drive_commands,
+    drive_values,
+    pwm_from_commands,
+)
 from pico_gz.wire.state import StateRecord
 
 __all__ = ["GazeboAdapter", "GazeboConfig"]
@@ -121,8 +126,11 @@ class GazeboAdapter(SimulatorAdapter):
         self._channels: dict[int, ChannelMap] = {}
         site = site or SensorSite()
         self._sensors = FleetSensors(site)
-        self._faults = FleetActuatorFaults(site.seed)
+        self._seed = site.seed
         self._commands: dict[int, ActuatorCommands] = {}
+        # Vehicles with failing actuators, and what these do in this step instead.
+        self._faults: dict[int, ActuatorFaults] = {}
+        self._outputs: dict[int, ActuatorCommands] = {}
         self._time_us = 0
         self._target_us: int | None = None
         # Time and records of the last finished step; truth is made of them when asked for.
@@ -150,12 +158,14 @@ class GazeboAdapter(SimulatorAdapter):
             for vehicle in self._vehicles.values():
                 self._open_link(vehicle)
             self._wait_for_simulator(self._wire)
+            if self._world_control is not None:
+                self._world_control.start()
         except BaseException:
+            if self._world_control is not None:
+                self._world_control.close()
             self._close_wire()
             raise
         self._in_world = set(self._vehicles)
-        if self._world_control is not None:
-            self._world_control.start()
 
     @classmethod
     def unavailable_reason(cls) -> str:
@@ -247,7 +257,8 @@ class GazeboAdapter(SimulatorAdapter):
         label = self._vehicles[vehicle_id].label
         self._commands.pop(vehicle_id, None)
         self._sensors.remove(vehicle_id)
-        self._faults.remove(vehicle_id)
+        self._faults.pop(vehicle_id, None)
+        self._outputs.pop(vehicle_id, None)
         now_us, states = self._states
         self._states = (now_us, {i: r for i, r in states.items() if i != vehicle_id})
         if self._wire is not None:
@@ -279,9 +290,8 @@ class GazeboAdapter(SimulatorAdapter):
         wire = self._require_wire()
         for vehicle_id, command in commands.items():
             self._commands[vehicle_id] = command
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
-        for vehicle_id, command in self._faults.commands.items():
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
+            output = self._outputs.get(vehicle_id, command)
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, output))
 
     def _pwm(self, vehicle_id: int, command: ActuatorCommands | None) -> tuple[int, ...]:
         spec, channels = self._specs[vehicle_id], self._channels[vehicle_id]
@@ -320,8 +330,15 @@ class GazeboAdapter(SimulatorAdapter):
         return self._read_records(wire, dt_us)
 
     def _fail_actuators(self, wire: FleetWire, dt_us: int) -> None:
-        for vehicle_id, command in self._faults.apply(self._commands, self._time_us, dt_us).items():
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
+        now_us = self._time_us
+        for vehicle_id, faults in self._faults.items():
+            drive = self._specs[vehicle_id].drive
+            values = faults.apply(
+                drive_values(self._commands.get(vehicle_id), drive), now_us, dt_us
+            )
+            output = drive_commands(values, drive, vehicle_id=vehicle_id, timestamp_us=now_us)
+            self._outputs[vehicle_id] = output
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, output))
 
     def _read_records(self, wire: FleetWire, dt_us: int) -> dict[int, SensorData]:
         now_us = self._time_us
@@ -341,7 +358,7 @@ class GazeboAdapter(SimulatorAdapter):
         self._states = (now_us, states)
         if not states:
             return sensors
-        commands = {**self._commands, **self._faults.commands} if self._faults else self._commands
+        commands = {**self._commands, **self._outputs} if self._outputs else self._commands
         return self._sensors.sample(states, commands, now_us, dt_us)
 
     def _check_physics_step(self, wire: FleetWire) -> None:
@@ -429,8 +446,14 @@ class GazeboAdapter(SimulatorAdapter):
             self._sensors.suite(vehicle_id).set_failure(vehicle_id, unit, kind)
 
     def _fail_actuator(self, vehicle_id: int, unit: str, kind: str) -> None:
-        wanted = self._commands.get(vehicle_id)
-        self._faults.set(vehicle_id, unit, kind, self._specs[vehicle_id].drive, wanted)
+        wanted, drive = self._commands.get(vehicle_id), self._specs[vehicle_id].drive
+        faults = self._faults.get(vehicle_id) or ActuatorFaults(self._seed, vehicle_id, drive)
+        faults.set(unit, kind, drive_values(wanted, drive))
+        if faults:
+            self._faults[vehicle_id] = faults
+        else:
+            self._faults.pop(vehicle_id, None)
+        self._outputs.pop(vehicle_id, None)
         if self._wire is not None:
             # A vehicle that still fails gets another one with the next step.
             self._wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, wanted))

@@ -1,4 +1,4 @@
-"""The sockets of a fleet: send to all, then collect all."""
+"""The sockets of a fleet: open them, send to all, collect all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterable
 
 from pico_gz.core.log_limit import RateLimitedLog
-from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, Verdict
-from pico_gz.gazebo.vehicle_link import VehicleLink
-from pico_gz.wire.datagrams import DatagramTransport, Poller
+from pico_gz.core.vehicle_config import VehicleConfig
+from pico_gz.errors import PortClashError
+from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, PicoExchange, ServoExchange, Verdict
+from pico_gz.gazebo.link import GazeboConfig, SenderFilter, SharedPort, VehicleLink
+from pico_gz.wire.datagrams import Address, DatagramTransport, Network, Poller
 from pico_gz.wire.pico_json import VERSION_FIELD
 
 
@@ -29,7 +31,8 @@ def id_text(vehicle_ids: Iterable[int]) -> str:
 
 log = logging.getLogger(__name__)
 
-
+# What a shared socket is called among the vehicles' ids.
+SHARED_KEY = 0
 INVALID_IN_A_ROW = 5
 # How long a step waits for a vehicle that has just been put into the world.
 JOIN_PATIENCE_S = 0.1
@@ -386,3 +389,61 @@ class FleetWire:
     def _log(self, exchange: Exchange, what: str, now_s: float) -> None:
         text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
         self._log_limit.warn(f"{what[:12]}{exchange.vehicle_id}", now_s, text)
+
+
+class LinkOpener:
+    """Opens the links of vehicles: a socket each, or one for all.
+
+    Attributes:
+        shared_port: finds the vehicle of a datagram on the shared socket; ``None``: there is none.
+    """
+
+    def __init__(self, config: GazeboConfig, network: Network, name: str, host: str) -> None:
+        self._config = config
+        self._network = network
+        self._name = name
+        self._host = host
+        self._shared: DatagramTransport | None = None
+        self.shared_port: SharedPort | None = None
+
+    def open(self, vehicle: VehicleConfig, wire: FleetWire) -> VehicleLink:
+        """Open a vehicle's link and have ``wire`` listen to it.
+
+        Raises:
+            PortClashError: its port is in use.
+        """
+        config, step_us = self._config, self._config.physics_step_us
+        if not config.ardupilot_compat and config.shared_socket:
+            shared, there = self._shared_socket(wire), (self._host, config.actuator_port)
+            return VehicleLink(
+                PicoExchange(vehicle.id, step_us), lambda data: shared.send_to(data, there)
+            )
+        here, there = config.addresses(vehicle, self._host)
+        try:
+            if config.ardupilot_compat:
+                transport = self._network.bind(*here, peer=there)
+                link = VehicleLink(ServoExchange(vehicle.id, step_us), transport.send, transport)
+            else:
+                exchange = PicoExchange(vehicle.id, step_us)
+                name = f"{self._name}, vehicle {vehicle.id}"
+                accept_from = SenderFilter(there, exchange.stats, name, wire.now_s)
+                transport = self._network.bind(*here, hears=accept_from)
+                link = VehicleLink(exchange, lambda data: transport.send_to(data, there), transport)
+        except PortClashError as exc:
+            raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
+        wire.listen(vehicle.id, transport, lambda _: link)
+        return link
+
+    def close(self) -> None:
+        """Forget the shared socket, which its wire has closed."""
+        self._shared = self.shared_port = None
+
+    def _shared_socket(self, wire: FleetWire) -> DatagramTransport:
+        if self._shared is None:
+            host = self._config.bind_host(self._host)
+            simulator: Address = self._host, self._config.actuator_port
+            self.shared_port = port = SharedPort(self._name, wire.now_s)
+            accept_from = SenderFilter(simulator, port.stats, self._name, wire.now_s)
+            self._shared = self._network.bind(host, self._config.sensor_port, hears=accept_from)
+            wire.listen(SHARED_KEY, self._shared, lambda data: port.lane_of(data, wire.lanes))
+        return self._shared

@@ -21,20 +21,17 @@ from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, MissingProgramError, PortClashError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
-from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo, require_gazebo
+from pico_gz.gazebo.lint import lint_text
 from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
-from pico_gz.gazebo.lint.linter import lint_text
 from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
-from pico_gz.gazebo.running_gazebo import require_gazebo
-from pico_gz.gazebo.sdf import SdfError
-from pico_gz.gazebo.sensors import SensorSite
+from pico_gz.gazebo.sdf import SdfError, require_sdf
+from pico_gz.gazebo.sensors import GazeboSensorTopics, SensorSite
 from pico_gz.gazebo.server import GazeboLaunch, GazeboProcess, GazeboServer
-from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
 from pico_gz.gazebo.viewer import GazeboViewer
 from pico_gz.gazebo.world_control import FleetControl, GzControl, open_control
 from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
-from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.port_plan import sim_wire
 from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start

@@ -9,6 +9,7 @@ import msgspec
 from pico_gz.core.ports import FDM_BASE
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, NoiseProfile
+from pico_gz.gazebo.sdf import require_sdf
 from pico_gz.gazebo.worlds.parts import (
     BRICK,
     CONCRETE,
@@ -38,7 +39,6 @@ from pico_gz.gazebo.worlds.rover_model import (
     build_rover_model,
     fit_sensors,
 )
-from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.simulator.obstacles import Disc, Obstacle, Outline, Wall, outline
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import Terrain

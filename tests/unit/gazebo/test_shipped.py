@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pico_gz.gazebo.lint.linter import lint_file
+from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.worlds.folder import compare_folder
 from pico_gz.gazebo.worlds.props import library_files
 from pico_gz.run.config import load_fleet

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pico_gz.gazebo.lint import sdformat, strict_reader
+from pico_gz.gazebo.lint import lint_file, lint_text, sdformat, strict_reader
 from pico_gz.gazebo.lint.document import Severity
-from pico_gz.gazebo.lint.linter import lint_file, lint_text
 from pico_gz.gazebo.worlds.render import Origin, origin_of, stamped
 
 BODY = (

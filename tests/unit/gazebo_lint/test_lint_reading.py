@@ -3,7 +3,7 @@
 import pytest
 from lint_example import GOOD_WORLD, spoiled
 
-from pico_gz.gazebo.lint.linter import lint_file, lint_text
+from pico_gz.gazebo.lint import lint_file, lint_text
 from pico_gz.gazebo.sdf import COMMENT, MAX_BYTES, blank_out, parse_sdf
 
 DEEP = "<sdf>" + "<a>" * 100 + "</a>" * 100 + "</sdf>"
