@@ -24,7 +24,7 @@ from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo, require_gazebo
 from pico_gz.gazebo.lint import lint_text
 from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
-from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
+from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins, whole_number
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
 from pico_gz.gazebo.sdf import SdfError, require_sdf
 from pico_gz.gazebo.sensors import GazeboSensorTopics, SensorSite
@@ -164,16 +164,13 @@ def _require_ports(path: Path, ports: Mapping[str, int], found: set[str]) -> Non
     missing = [f"{port} ({name})" for name, port in ports.items() if str(port) not in found]
     if not missing:
         return
-    there = f"on {', '.join(sorted(found, key=_as_number))}" if found else "nowhere"
+    by_number = sorted(found, key=lambda port: (whole_number(port) or 0, port))
+    there = f"on {', '.join(by_number)}" if found else "nowhere"
     raise ConfigError(
         f"{path}: no ArduPilot plugin listens on UDP {', '.join(missing)}; they listen {there}.",
         hint="Set [ports] fdm_base and fdm_stride as in the world, or <fdm_port_in> as in"
         " pico-gz ports; pico-gz world makes a world with the fleet's ports.",
     )
-
-
-def _as_number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (0, text)
 
 
 def _environment() -> dict[str, str]:

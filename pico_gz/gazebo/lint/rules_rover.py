@@ -308,6 +308,8 @@ def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
     """The sensor is slower than physics; 0 is every step."""
     physics = world.child("physics")
     step_s = physics.number("max_step_size", 0.001) if physics else 0.001
+    if not step_s > 0.0:
+        return
     plugins = {seen.node: seen.line for seen in ardupilot_plugins(scene)}
     for plugin, line in plugins.items():
         seen = imu_of(scene, plugin)

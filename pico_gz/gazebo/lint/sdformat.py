@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pico_gz.gazebo import gz_worker
 from pico_gz.gazebo.install import SDF_MODULE, find_bindings
-from pico_gz.gazebo.lint import strict_reader
 from pico_gz.gazebo.lint.document import Finding, Severity, Trap
 from pico_gz.gazebo.sdf import COMMENT, Node, blank_out, check_sdf
 from pico_gz.gazebo.worlds.render import Origin, origin_of
@@ -102,7 +102,7 @@ def _ask(text: str) -> dict[str, list[_Report]]:
         return {}
     try:
         done = subprocess.run(
-            [python, strict_reader.__file__],
+            [python, "-P", gz_worker.__file__, "sdformat"],
             input=text,
             capture_output=True,
             text=True,
