@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 
 import msgspec
@@ -27,8 +27,8 @@ from pico_gz.errors import (
     SimulatorTimeoutError,
     UnknownVehicleError,
 )
-from pico_gz.gazebo.exchange import Exchange, PicoExchange, ServoExchange, WireStats
-from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, LinkOpener, id_text
+from pico_gz.gazebo.exchange import PicoExchange, ServoExchange, WireStats
+from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, id_text, open_link
 from pico_gz.gazebo.install import find_gazebo
 from pico_gz.gazebo.link import GazeboConfig
 from pico_gz.gazebo.records import truth_from_record
@@ -36,7 +36,6 @@ from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
 from pico_gz.gazebo.world_control import FleetControl
 from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults
-from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.wire.datagrams import Network, UdpNetwork
 from pico_gz.wire.servo import (
     drive_channels,
@@ -49,33 +48,6 @@ from pico_gz.wire.state import StateRecord
 __all__ = ["GazeboAdapter", "GazeboConfig"]
 
 log = logging.getLogger(__name__)
-
-
-def capabilities_of(
-    exchanges: Collection[Exchange], fitted: Collection[SensorSetup], config: GazeboConfig
-) -> SimulatorCapabilities:
-    """Sum up a fleet: what was once seen counts from then on.
-
-    Args:
-        exchanges: of all vehicles that are or were in the fleet.
-        fitted: the modelled sensors of those whose records they are made from.
-        config: the wire.
-    """
-    servo = [x for x in exchanges if isinstance(x, ServoExchange)]
-    pico = [x for x in exchanges if isinstance(x, PicoExchange)]
-    return SimulatorCapabilities(
-        sensors=SensorCapabilities(
-            imu=any(x.has_record for x in exchanges),
-            gps=any(setup.gps for setup in fitted) or any(x.sends_gps for x in pico),
-            compass=any(setup.compass for setup in fitted),
-            barometer=any(setup.barometer for setup in fitted),
-            rangefinder=any(x.optional.sends_ranges for x in servo),
-        ),
-        max_rate_hz=US_PER_S / config.physics_step_us,
-        multi_vehicle=True,
-        terrain=config.ardupilot_compat,
-        wind=any(x.optional.sends_wind for x in servo),
-    )
 
 
 _HANDSHAKE_SLICE_S = 0.5
@@ -121,7 +93,6 @@ class GazeboAdapter(SimulatorAdapter):
         self._network: Network = network or UdpNetwork()
         self._wire: FleetWire | None = None
         self._server_host = ""
-        self._links = LinkOpener(self.config, self._network, self.name, "")
         self._specs: dict[int, RoverSpec] = {}
         self._channels: dict[int, ChannelMap] = {}
         site = site or SensorSite()
@@ -149,7 +120,6 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _connect_wire(self) -> None:
         self._server_host = self.config.server_host()
-        self._links = LinkOpener(self.config, self._network, self.name, self._server_host)
         self._wire = FleetWire(self._network.poller(), self.name)
         self._give_up_connecting = False
         self._time_us = 0
@@ -173,7 +143,6 @@ class GazeboAdapter(SimulatorAdapter):
         return find_gazebo().problem
 
     def cancel_connect(self) -> None:
-        """Make a ``connect`` that waits in another thread give up."""
         if self.process is not None:
             self.process.cancel()
         self._give_up()
@@ -230,7 +199,6 @@ class GazeboAdapter(SimulatorAdapter):
         if self._wire is not None:
             self._wire.close()
         self._wire = None
-        self._links.close()
         self._mailbox.clear()
 
     # --- fleet ----------------------------------------------------------------------------
@@ -280,7 +248,7 @@ class GazeboAdapter(SimulatorAdapter):
             known.awaited = True
             known.exchange.set_pwm(self._pwm(vehicle.id, None))
             return
-        lane = self._links.open(vehicle, wire)
+        lane = open_link(vehicle, wire, self.config, self._network, self._server_host)
         lane.exchange.set_pwm(self._pwm(vehicle.id, None))
         wire.lanes = dict(sorted({**wire.lanes, vehicle.id: lane}.items()))
 
@@ -381,7 +349,7 @@ class GazeboAdapter(SimulatorAdapter):
             f"{self.name}: no record of vehicle {id_text(missing)} for {waited_s:.1f} s.",
             adapter=self.name,
             vehicle_ids=missing,
-            hint="The simulator is paused, overloaded or gone; the step goes on when it is back.",
+            hint="The simulator is paused, overloaded or gone; the step continues when it is back.",
         )
 
     def _require_wire(self) -> FleetWire:
@@ -404,7 +372,6 @@ class GazeboAdapter(SimulatorAdapter):
         return self._time_us
 
     def supports_lockstep(self) -> bool:
-        """Whether the simulator waits for us."""
         return self.config.is_lock_step
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -412,19 +379,33 @@ class GazeboAdapter(SimulatorAdapter):
         wire = self._wire
         if wire is None or not self._connected:
             return SimulatorCapabilities(multi_vehicle=True)
-        lanes, setups = wire.lanes, self._sensors.setups
-        heard = [i for i, lane in lanes.items() if lane.exchange.has_record]
-        fitted = [setups[i] for i in heard if i in setups]
-        return capabilities_of([lanes[i].exchange for i in heard], fitted, self.config)
+        # What was once seen counts from then on, also of vehicles that left.
+        heard = {i: lane.exchange for i, lane in wire.lanes.items() if lane.exchange.has_record}
+        fitted = [setup for i, setup in self._sensors.setups.items() if i in heard]
+        servo = [x for x in heard.values() if isinstance(x, ServoExchange)]
+        pico = [x for x in heard.values() if isinstance(x, PicoExchange)]
+        return SimulatorCapabilities(
+            sensors=SensorCapabilities(
+                imu=bool(heard),
+                gps=any(setup.gps for setup in fitted) or any(x.sends_gps for x in pico),
+                compass=any(setup.compass for setup in fitted),
+                barometer=any(setup.barometer for setup in fitted),
+                rangefinder=any(x.optional.sends_ranges for x in servo),
+            ),
+            max_rate_hz=US_PER_S / self.config.physics_step_us,
+            multi_vehicle=True,
+            terrain=self.config.ardupilot_compat,
+            wind=any(x.optional.sends_wind for x in servo),
+        )
 
     def wire_stats(self) -> dict[int, WireStats]:
         """Counters per vehicle, as they are now; 0 is what a shared socket got for no vehicle."""
-        wire, port = self._wire, self._links.shared_port
+        wire = self._wire
         if wire is None:
             return {}
         stats = {i: lane.exchange.stats for i, lane in wire.lanes.items()}
-        if port is not None:
-            stats[SHARED_KEY] = port.stats
+        if wire.shared_port is not None:
+            stats[SHARED_KEY] = wire.shared_port.stats
         return {i: msgspec.structs.replace(counted) for i, counted in stats.items()}
 
     # --- optional services ----------------------------------------------------------------

@@ -171,7 +171,7 @@ def require_gazebo(
     strangers: dict[str, list[PortProblem]] = {}
     for problem in held:
         name = owner(problem.use.protocol, problem.use.port)
-        if name and not _is_gazebo(name):
+        if name and not is_gazebo_program(name.rpartition(" (pid ")[0]):
             strangers.setdefault(name, []).append(problem)
     mute = _without_answer(strangers, network or UdpNetwork())
     if mute:
@@ -179,12 +179,8 @@ def require_gazebo(
         raise PortClashError(
             "\n".join(lines),
             hint="End that program, or move the fleet with --port-offset auto;"
-            " [gazebo] attach = true waits for whoever is there.",
+            " [gazebo] attach = true waits for the program that is there.",
         )
-
-
-def _is_gazebo(owner: str) -> bool:
-    return is_gazebo_program(owner.rpartition(" (pid ")[0])
 
 
 def _without_answer(

@@ -160,7 +160,7 @@ class GazeboOutput:
         if _NOT_LOADED in text and _NEEDED.search(text):
             self.hint = (
                 "Set PICO_GZ_PLUGIN_PATH to the folder of libArduPilotPlugin.so; "
-                "pico-gz doctor tells more."
+                "pico-gz doctor says more."
             )
             self.problem = text
         elif _NOT_BOUND in text:

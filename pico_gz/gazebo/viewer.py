@@ -101,7 +101,7 @@ class GazeboViewer:
             mover = self._open_mover()
             while not self._stop.wait(PERIOD_S):
                 if problem := self._problem():
-                    log.warning("The view is gone, the run goes on: %s", problem)
+                    log.warning("The view is gone, the run continues: %s", problem)
                     return
                 self._show_or_log(mover)
         except PicoGzError as exc:

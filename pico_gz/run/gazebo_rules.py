@@ -16,7 +16,7 @@ def gazebo_problem(fleet: FleetConfig) -> str:
 
 
 def not_ours_to_start(fleet: FleetConfig, server_addr: str, *, ardupilot_compat: bool) -> str:
-    """Why Gazebo is not started, whatever runs here, as half a sentence; empty when it is."""
+    """Why Gazebo is never started for this fleet, as half a sentence; empty when it may be."""
     if fleet.gazebo.attach:
         return "because [gazebo] attach is set"
     if not is_loopback(server_addr.partition(":")[0]):

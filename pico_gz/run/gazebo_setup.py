@@ -78,7 +78,7 @@ def generate_world(
         fleet: the fleet.
         rovers: ids of the vehicles in it.
         folder: where to write.
-        shown_only: nobody drives the rovers, another simulator moves them.
+        shown_only: the rovers are not driven; another simulator moves them.
     """
     world = world_of_fleet(fleet, WorldOptions(shown_only=shown_only), rovers=rovers)
     text, _ = render_world(world)
@@ -89,7 +89,7 @@ def generate_world(
 
 
 def read_world(path: Path) -> WorldFile:
-    """Look at a world that somebody else made.
+    """Look at a world that was not generated.
 
     Raises:
         ConfigError: it cannot be read, or is no world.
@@ -97,7 +97,7 @@ def read_world(path: Path) -> WorldFile:
     text = world_text(path)
     match = _WORLD_NAME.search(text)
     if match is None:
-        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint tells more.")
+        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint says more.")
     return WorldFile(path=path, name=match.group(1), rendering=_SENSORS_SYSTEM in text)
 
 
@@ -133,7 +133,7 @@ def require_drivable(path: Path, ports: Mapping[str, int]) -> None:
     """Refuse a world in which a rover's plugin would never answer.
 
     A file that is no XML is left to Gazebo, which says more about it; included models that are
-    not here may hold whatever is missed.
+    not here may hold what is missed.
 
     Args:
         path: of the world.
@@ -206,7 +206,7 @@ class GazeboStarter:
         if install.program is None or (problem and not shown_only):
             raise MissingProgramError(
                 f"Gazebo cannot be started: {problem}.",
-                hint="pico-gz doctor tells how to get it; [gazebo] attach = true uses another's.",
+                hint="See pico-gz doctor; [gazebo] attach = true uses a running one.",
             )
         self._program = install.program
         self._plugin_folders = (install.plugin.parent,) if install.plugin else ()
@@ -214,7 +214,7 @@ class GazeboStarter:
         self._vehicle_ids = vehicle_ids
         self._shown_only = shown_only
         self._has_window = fleet.gazebo.gui if window is None else window
-        # A world of somebody else holds plugins; one that is only shown must not.
+        # A given world holds plugins; one that is only shown must not.
         self._given = None if shown_only else given_world(fleet)
         self._world_name = ""
         self._environment: dict[str, str] = {}
@@ -290,7 +290,7 @@ def open_viewer(fleet: FleetConfig, *, window: bool = True) -> GazeboViewer | No
     if not find_bindings():
         raise MissingProgramError(
             "Gazebo can show a run only with its Python bindings.",
-            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor tells more.",
+            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor says more.",
         )
     start = GazeboStarter(fleet, tuple(names), shown_only=True, window=window)
     server = start()

@@ -17,7 +17,7 @@ from pico_gz.errors import PortClashError, SimulatorConnectionError
 # IPv4 host and port.
 Address = tuple[str, int]
 
-# Whether a datagram of this sender shall be heard.
+# Whether a datagram of this sender is received.
 SenderCheck = Callable[[Address], bool]
 
 # How long ``receive_soon`` waits; kernels round it up to their tick.
@@ -98,10 +98,10 @@ class Network(Protocol):
         peer: Address | None = None,
         hears: SenderCheck | None = None,
     ) -> DatagramTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard.
+        """Bind exclusively; with ``peer`` only its datagrams are received.
 
-        Without a peer ``hears`` is asked for every datagram; one that it refuses is dropped, and
-        the ``receive`` that met it gives nothing.
+        Without a peer ``hears`` decides for every datagram; one that it refuses is dropped, and
+        ``receive`` returns None in its place.
 
         Raises:
             PortClashError: the port is taken.
@@ -177,7 +177,6 @@ class UdpTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def fileno(self) -> int:
@@ -185,7 +184,6 @@ class UdpTransport:
         return self._socket.fileno()
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False when it could not be handed over."""
         try:
             self._socket.send(data, _NOW)
         except ConnectionRefusedError:
@@ -204,7 +202,6 @@ class UdpTransport:
         return True
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``; False when it could not be handed over."""
         try:
             self._socket.sendto(data, _NOW, address)
         except OSError:
@@ -212,11 +209,9 @@ class UdpTransport:
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         return self._receive(_NOW)
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; waits about ``SOON_S`` for one to come."""
         return self._receive(0)
 
     def _receive(self, flags: int) -> tuple[bytes, Address] | None:
@@ -234,11 +229,9 @@ class UdpTransport:
                 return None
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
         return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
 
     def close(self) -> None:
-        """Give the port back."""
         self._socket.close()
 
 
@@ -250,28 +243,23 @@ class UdpPoller:
         self._keys: dict[int, int] = {}
 
     def now_s(self) -> float:
-        """Monotonic time [s]."""
         return time.monotonic()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         descriptor = _descriptor(transport)
         self._epoll.register(descriptor, select.EPOLLIN)
         self._keys[descriptor] = key
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         descriptor = _descriptor(transport)
         if self._keys.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
     def wait(self, timeout_s: float) -> Sequence[int]:
-        """Wait at most ``timeout_s`` and return the keys that have a datagram."""
         keys = self._keys
         return [keys[fd] for fd, _ in self._epoll.poll(max(0.0, timeout_s), 512)]
 
     def close(self) -> None:
-        """Let go of everything."""
         self._keys = {}
         self._epoll.close()
 
@@ -293,9 +281,7 @@ class UdpNetwork:
         peer: Address | None = None,
         hears: SenderCheck | None = None,
     ) -> UdpTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``hears``."""
         return UdpTransport(host, port, peer=peer, hears=hears)
 
     def poller(self) -> Poller:
-        """A new poller."""
         return UdpPoller()

@@ -47,7 +47,6 @@ class MemoryTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def send(self, data: bytes) -> bool:
@@ -55,12 +54,10 @@ class MemoryTransport:
         return self._peer is not None and self.send_to(data, self._peer)
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``."""
         self._network.carry(self._address, address, data)
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
@@ -87,13 +84,12 @@ class MemoryTransport:
         """Take a datagram from the network; a connected endpoint hears its peer only."""
         if self._peer is None or sender == self._peer:
             self._inbox.append((data, sender))
-            for tell in self.watchers:
-                tell()
+            for notify in self.watchers:
+                notify()
             if self.on_arrival is not None:
                 self.on_arrival()
 
     def close(self) -> None:
-        """Give the port back."""
         self._network.release(self._address)
 
 
@@ -131,7 +127,6 @@ class MemoryNetwork:
         return self._endpoints[address]
 
     def poller(self) -> Poller:
-        """A new poller on this network's clock."""
         return MemoryPoller(self)
 
     def release(self, address: Address) -> None:
@@ -171,11 +166,9 @@ class MemoryPoller:
         self._touched: set[int] = set()
 
     def now_s(self) -> float:
-        """The virtual time [s]."""
         return self._network.now_s()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         if not isinstance(transport, MemoryTransport):
             raise TypeError(f"A memory poller cannot watch a {type(transport).__name__}.")
         self._watched[key] = transport
@@ -183,7 +176,6 @@ class MemoryPoller:
         transport.watchers.append(lambda: self._touched.add(key))
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         self._watched = {k: t for k, t in self._watched.items() if t is not transport}
 
     def wait(self, timeout_s: float) -> Sequence[int]:
@@ -197,5 +189,4 @@ class MemoryPoller:
                 return ready
 
     def close(self) -> None:
-        """Let go of everything."""
         self._watched = {}

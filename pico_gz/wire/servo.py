@@ -1,7 +1,7 @@
 """The servo packet, and actuator commands to servo channels and back.
 
 Little-endian, without padding: magic, frame rate [Hz], frame count, then 16 or 32 pulse
-widths [us]. The magic tells which of the two sizes it is; a receiver does not have to guess.
+widths [us]. The magic says which of the two sizes it is.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ ANGLE_UNIT = Trap(
 BAD_PORT = Trap(
     name="fdm-port",
     severity=Severity.ERROR,
-    why="The plugin then binds another port, which nobody knows: the rover never answers.",
+    why="The plugin then binds another, unknown port: the rover never answers.",
     fix="<fdm_port_in>9002</fdm_port_in>: a whole number, 1 to 65535.",
 )
 DUPLICATE_PORT = Trap(
@@ -210,7 +210,7 @@ LOOPBACK_IN_CONTAINER = Trap(
 IGNORED = Trap(
     name="ignored-element",
     severity=Severity.WARNING,
-    why="The plugin does not read it: replies go to whoever sent the last packet, and a vehicle"
+    why="The plugin does not read it: replies go to the sender of the last packet, and a vehicle"
     " is known by its port.",
     fix="Remove it.",
 )

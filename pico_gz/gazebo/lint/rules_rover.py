@@ -34,14 +34,14 @@ from pico_gz.gazebo.sdf import Node
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",
     severity=Severity.ERROR,
-    why="A vehicle that nobody commands gets 1500 us and drives off.",
+    why="A vehicle without commands gets 1500 us and drives off.",
     fix="<offset>-0.5</offset> with servo_min 1000 and servo_max 2000, multiplier twice the top"
     " speed.",
 )
 NEVER_MOVES = Trap(
     name="never-moves",
     severity=Severity.ERROR,
-    why="The command is zero whatever the pulse width.",
+    why="The command is zero at every pulse width.",
     fix="Set <multiplier> to twice the top speed, and servo_max above servo_min.",
 )
 NO_REVERSE = Trap(
@@ -245,8 +245,8 @@ IMU_NOT_ROLLED = Trap(
 IMU_TOPIC = Trap(
     name="imu-topic",
     severity=Severity.ERROR,
-    why="The plugin listens on the sensor's default topic only and sends empty replies for"
-    " ever, without an error.",
+    why="The plugin listens on the sensor's default topic only and sends empty replies without"
+    " end and without an error.",
     fix="Remove <topic> from the imu sensor.",
 )
 IMU_TOO_SLOW = Trap(

@@ -19,7 +19,7 @@ NO_PHYSICS_SYSTEM = Trap(
     name="no-physics-system",
     severity=Severity.ERROR,
     why="One <plugin> in a world switches the default systems off, so nothing computes motion:"
-    " the rover stands still whatever it is told.",
+    " the rover stands still at every command.",
     fix='<plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/> in the world.',
 )
 MISSING_SYSTEM = Trap(

@@ -27,7 +27,7 @@ _READER_S = 20.0
 # What is included is checked where it is; looking for it would only make noise. An empty one,
 # <include/>, has no end of its own.
 _INCLUDE = re.compile(r"<include(?:\s[^<>]*)?(?<!/)>"), "</include>"
-# Of sdformat's error codes: those that stay true whatever the includes bring (names, attributes,
+# Of sdformat's error codes: those that stay true with any include (names, attributes,
 # numbers, inertias, versions), in contrast to those about links, joints and frames ...
 _CERTAIN_CODES = frozenset({2, 3, 4, 5, 7, 8, 19, 34, 39, 40})
 # ... and those that only repeat in other words what another one says already.
