@@ -23,8 +23,8 @@ from pico_gz.gazebo.worlds.parts import (
     BoxShape,
     Collision,
     CylinderShape,
-    Link,
     Placement,
+    SdfLink,
     Visual,
 )
 from pico_gz.gazebo.worlds.render import (
@@ -114,7 +114,7 @@ def _cone() -> StaticModel:
             at=Placement(z_m=0.5 * (height_m + 0.03)),
         ),
     )
-    link = Link(name="link", visuals=tuple(visuals), collisions=collisions)
+    link = SdfLink(name="link", visuals=tuple(visuals), collisions=collisions)
     return StaticModel(name="cone", link=link, description="A traffic cone, 0.45 m high.")
 
 
@@ -143,7 +143,7 @@ def _ramp() -> StaticModel:
     )
     table = BoxShape(1.0, width_m, top_m)
     table_at = Placement(x_m=length_m * math.cos(slope_rad) + 0.5, z_m=0.5 * top_m)
-    link = Link(
+    link = SdfLink(
         name="link",
         visuals=(
             Visual(name="plank", shape=plank, colour=WOOD, at=plank_at),
@@ -159,7 +159,7 @@ def _ramp() -> StaticModel:
     )
 
 
-def _standing(name: str, link: Link, z_m: float, description: str) -> StaticModel:
+def _standing(name: str, link: SdfLink, z_m: float, description: str) -> StaticModel:
     """A prop whose link is lifted so that it stands on the model's origin."""
     lifted = replace(link, at=Placement(z_m=z_m))
     return StaticModel(name=name, link=lifted, description=description)

@@ -138,7 +138,7 @@ class GazeboAdapter(SimulatorAdapter):
         self._in_world = set(self._vehicles)
 
     @classmethod
-    def unavailable_reason(cls) -> str:
+    def unavailable_reason(cls) -> str | None:
         """Why there is no Gazebo to start here; a running one can be reached all the same."""
         return find_gazebo().problem
 
@@ -411,7 +411,7 @@ class GazeboAdapter(SimulatorAdapter):
     # --- optional services ----------------------------------------------------------------
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` mends it.
+        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` repairs it.
 
         Raises:
             ConfigError: no such unit on this vehicle, or no such failure.

@@ -376,7 +376,7 @@ class ServoExchange(Exchange):
     def take_record(self, steps: int) -> StateRecord | None:
         """The newest record, its IMU as the mean over the last ``steps`` physics steps.
 
-        A jolt lasts one physics step. Whoever saw only the last of several would miss most of
+        A jolt lasts one physics step. A reader of only the last of several would miss most of
         them, and those that come by luck would not add up to the change of speed. Distances and
         wind are the newest since the last call, whichever record they came with.
         """

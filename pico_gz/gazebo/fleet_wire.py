@@ -421,7 +421,7 @@ def open_link(
             exchange = PicoExchange(vehicle.id, step_us)
             name = f"{wire.name}, vehicle {vehicle.id}"
             accept_from = SenderFilter(there, exchange.stats, name, wire.now_s)
-            transport = network.bind(*here, hears=accept_from)
+            transport = network.bind(*here, accept_from=accept_from)
             link = VehicleLink(exchange, lambda data: transport.send_to(data, there), transport)
     except PortClashError as exc:
         raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
@@ -438,7 +438,7 @@ def _shared_socket(
         return known
     port = SharedPort(wire.name, wire.now_s)
     accept_from = SenderFilter((host, config.actuator_port), port.stats, wire.name, wire.now_s)
-    shared = network.bind(config.bind_host(host), config.sensor_port, hears=accept_from)
+    shared = network.bind(config.bind_host(host), config.sensor_port, accept_from=accept_from)
     wire.listen(SHARED_KEY, shared, lambda data: port.lane_of(data, wire.lanes))
     wire.shared_port = port
     return shared

@@ -37,7 +37,7 @@ class GazeboViewer:
     Args:
         names: of the models, by vehicle id; other vehicles are not shown.
         open_mover: reaches the world; called on the thread.
-        problem: why Gazebo is gone, empty while it is there.
+        problem: why Gazebo is gone, ``None`` while it is there.
         on_close: called at the end.
         clock: monotonic wall clock [s].
     """
@@ -47,7 +47,7 @@ class GazeboViewer:
         names: Mapping[int, str],
         open_mover: Callable[[], GzControl],
         *,
-        problem: Callable[[], str] = lambda: "",
+        problem: Callable[[], str | None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -63,7 +63,7 @@ class GazeboViewer:
         self._thread = threading.Thread(target=self._run, name="gazebo-viewer", daemon=True)
 
     def start(self) -> GazeboViewer:
-        """Begin to show."""
+        """Start the thread that moves the models."""
         self._thread.start()
         return self
 

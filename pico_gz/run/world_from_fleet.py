@@ -53,7 +53,7 @@ def rovers_in_world(fleet: FleetConfig) -> frozenset[int]:
     """Ids of the vehicles that a Gazebo world is for.
 
     Those on Gazebo and those on ``auto``; all of them if the whole fleet is elsewhere, because
-    then a world is wanted all the same.
+    then the user asked for a world all the same.
     """
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     chosen = fleet.on_gazebo() | undecided

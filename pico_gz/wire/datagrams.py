@@ -83,7 +83,7 @@ class Poller(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all sockets."""
         ...
 
 
@@ -96,12 +96,12 @@ class Network(Protocol):
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> DatagramTransport:
         """Bind exclusively; with ``peer`` only its datagrams are received.
 
-        Without a peer ``hears`` decides for every datagram; one that it refuses is dropped, and
-        ``receive`` returns None in its place.
+        Without a peer ``accept_from`` decides about each datagram; one that it refuses is
+        dropped, and ``receive`` returns None in its place.
 
         Raises:
             PortClashError: the port is taken.
@@ -133,7 +133,7 @@ class UdpTransport:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -148,7 +148,7 @@ class UdpTransport:
             raise
         self._address: Address = self._socket.getsockname()[:2]
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.refused = 0
@@ -220,7 +220,7 @@ class UdpTransport:
                 if self._peer is not None:
                     return self._socket.recv(RECEIVE_BYTES, flags), self._peer
                 item: tuple[bytes, Address] = self._socket.recvfrom(RECEIVE_BYTES, flags)
-                return item if self._hears is None or self._hears(item[1]) else None
+                return item if self._accept_from is None or self._accept_from(item[1]) else None
             except BlockingIOError:
                 return None
             except ConnectionRefusedError:
@@ -279,9 +279,9 @@ class UdpNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> UdpTransport:
-        return UdpTransport(host, port, peer=peer, hears=hears)
+        return UdpTransport(host, port, peer=peer, accept_from=accept_from)
 
     def poller(self) -> Poller:
         return UdpPoller()

@@ -34,12 +34,12 @@ class MemoryTransport:
         network: MemoryNetwork,
         address: Address,
         peer: Address | None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._network = network
         self._address = address
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._inbox: deque[tuple[bytes, Address]] = deque()
         # Called on arrival, so that a simulated peer can answer without a thread.
         self.on_arrival: Callable[[], None] | None = None
@@ -50,7 +50,6 @@ class MemoryTransport:
         return self._address
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False without one."""
         return self._peer is not None and self.send_to(data, self._peer)
 
     def send_to(self, data: bytes, address: Address) -> bool:
@@ -61,12 +60,11 @@ class MemoryTransport:
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
-        if self._hears is not None and not self._hears(sender):
+        if self._accept_from is not None and not self._accept_from(sender):
             return None
         return data[:RECEIVE_BYTES], sender
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; moves the clock by ``SOON_S`` at most."""
         return self.receive() if self._inbox or self.wait(SOON_S) else None
 
     def wait(self, timeout_s: float) -> bool:
@@ -115,7 +113,7 @@ class MemoryNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> MemoryTransport:
         """Bind exclusively; port 0 takes a free one."""
         if port == 0:
@@ -123,7 +121,7 @@ class MemoryNetwork:
         address = (host, port)
         if address in self._endpoints:
             raise PortClashError(f"UDP port {port} on {host} is in use.")
-        self._endpoints[address] = MemoryTransport(self, address, peer, hears)
+        self._endpoints[address] = MemoryTransport(self, address, peer, accept_from)
         return self._endpoints[address]
 
     def poller(self) -> Poller:

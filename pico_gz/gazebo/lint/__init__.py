@@ -1,4 +1,8 @@
-"""Finds mistakes in SDF worlds and models: runs all rules."""
+"""Finds mistakes in SDF worlds and models.
+
+A file is read into a ``document``; the ``rules_*`` and ``sdformat`` run on it. Each rule names a
+trap, why it is one and what to do.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pico_gz.gazebo.lint.document import (
     ROLLED,
     Finding,
     Rule,
-    Scene,
+    SdfScene,
     Severity,
     Trap,
     angle_between,
@@ -106,7 +106,7 @@ _DRIVERS = {
 }  # fmt: skip
 
 
-def check_neutral(scene: Scene) -> Iterator[Finding]:
+def check_neutral(scene: SdfScene) -> Iterator[Finding]:
     """1500 us must be zero for what turns both ways, and for every wheel."""
     for plugin, control in _driving(scene):
         command = control.neutral_command
@@ -120,7 +120,7 @@ def check_neutral(scene: Scene) -> Iterator[Finding]:
             yield DRIVES_AT_NEUTRAL.at(control.node.line, message, severity=Severity.WARNING)
 
 
-def check_moves(scene: Scene) -> Iterator[Finding]:
+def check_moves(scene: SdfScene) -> Iterator[Finding]:
     """A command that is always the same."""
     for _, control in _driving(scene):
         low, high = (
@@ -131,7 +131,7 @@ def check_moves(scene: Scene) -> Iterator[Finding]:
             yield NEVER_MOVES.at(control.node.line, f"{control.joint!r} can never move.")
 
 
-def check_reverse(scene: Scene) -> Iterator[Finding]:
+def check_reverse(scene: SdfScene) -> Iterator[Finding]:
     """Torque limits of one sign on something that turns both ways."""
     for _, control in _driving(scene):
         limits = control.torque_limits
@@ -143,7 +143,7 @@ def check_reverse(scene: Scene) -> Iterator[Finding]:
             yield NO_REVERSE.at(control.node.line, message)
 
 
-def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_joints(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Joints that are not there."""
     model = model_of(plugin)
     if model is None or not scene.is_complete(model) or model.tag != "model":
@@ -154,7 +154,7 @@ def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield JOINT_NOT_FOUND.at(control.node.line, message)
 
 
-def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_kinds(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Kinds of control that do not work without force, or without the joint's angle."""
     for control in controls_of(plugin):
         if control.kind in ("POSITION", "EFFORT") and not control.use_force:
@@ -165,7 +165,7 @@ def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield NO_JOINT_STATE.at(control.node.line, message)
 
 
-def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_channels(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Channels that a packet does not have."""
     count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
     for control in controls_of(plugin):
@@ -174,7 +174,7 @@ def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield TOO_FEW_CHANNELS.at(control.node.line, message)
 
 
-def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_drivers(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Another system that drives the same joint."""
     model = model_of(plugin)
     if model is None:
@@ -188,7 +188,7 @@ def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
 
 
-def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_settings(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Settings without an effect."""
     reported: set[str] = set()
     for control in controls_of(plugin):
@@ -198,7 +198,7 @@ def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
                 yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
 
 
-def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
+def _driving(scene: SdfScene) -> Iterator[tuple[Node, ControlFacts]]:
     """Controls that turn something, with their plugins."""
     for plugin in own_plugins(scene):
         for control in controls_of(plugin):
@@ -206,7 +206,7 @@ def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
                 yield plugin, control
 
 
-def _angle_is_known(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
+def _angle_is_known(scene: SdfScene, plugin: Node, control: ControlFacts) -> bool:
     model = model_of(plugin)
     if model is None or not scene.is_complete(model):
         return True
@@ -266,7 +266,7 @@ MESH_WHEEL = Trap(
 _ONE_DEGREE = 0.0175
 
 
-def check_imu_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_name(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The name is missing, or names nothing."""
     named = plugin.child("imuName") is not None
     model = model_of(plugin)
@@ -279,7 +279,7 @@ def check_imu_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield NO_IMU_NAME.at(plugin.line, "imuName is missing.")
 
 
-def check_imu_pose(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_pose(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The sensor must be turned against its link as the airplane frame is against the model."""
     seen = imu_of(scene, plugin)
     if seen is None:
@@ -295,7 +295,7 @@ def check_imu_pose(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield IMU_NOT_ROLLED.at(line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees.")
 
 
-def check_imu_topic(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_topic(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The sensor has a topic of its own."""
     seen = imu_of(scene, plugin)
     topic = seen.node.child("topic") if seen else None
@@ -304,7 +304,7 @@ def check_imu_topic(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield IMU_TOPIC.at(seen.line, message)
 
 
-def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_imu_rate(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """The sensor is slower than physics; 0 is every step."""
     physics = world.child("physics")
     step_s = physics.number("max_step_size", 0.001) if physics else 0.001
@@ -319,7 +319,7 @@ def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
             yield IMU_TOO_SLOW.at(_line(seen.node, plugin, line), message)
 
 
-def check_wheels(scene: Scene) -> Iterator[Finding]:
+def check_wheels(scene: SdfScene) -> Iterator[Finding]:
     """Wheels that collide as meshes."""
     driven = _driven_links(scene)
     for link in scene.own("link"):
@@ -332,7 +332,7 @@ def check_wheels(scene: Scene) -> Iterator[Finding]:
                 yield MESH_WHEEL.at(mesh.line, f"The wheel {link.name!r} collides as a mesh.")
 
 
-def _driven_links(scene: Scene) -> set[Node]:
+def _driven_links(scene: SdfScene) -> set[Node]:
     """Links that a VELOCITY control turns and that stand on the ground by their name."""
     links: set[Node] = set()
     for plugin in own_plugins(scene):

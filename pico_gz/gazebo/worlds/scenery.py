@@ -24,10 +24,10 @@ from pico_gz.gazebo.worlds.parts import (
     Colour,
     CylinderShape,
     Friction,
-    Link,
     MeshShape,
     Placement,
     PlaneShape,
+    SdfLink,
     Shape,
     Visual,
 )
@@ -210,7 +210,7 @@ def _piece(
 
 
 def _ground(*pieces: tuple[Visual, Collision], files: Mapping[str, str] | None = None) -> Ground:
-    link = Link(
+    link = SdfLink(
         name="link",
         visuals=tuple(visual for visual, _ in pieces),
         collisions=tuple(collision for _, collision in pieces),
@@ -244,7 +244,7 @@ def obstacle_model(obstacle: Obstacle, number: int, terrain: Terrain) -> StaticM
     return StaticModel(name=obstacle_name(number), link=link, at=at)
 
 
-def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> Link:
+def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> SdfLink:
     if isinstance(obstacle, Disc):
         post = CylinderShape(obstacle.radius_m, height_m)
         ring = CylinderShape(PROUD * obstacle.radius_m, 0.2 * height_m)
@@ -257,9 +257,9 @@ def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> Link:
     return solid(body, WOOD, trim(strap, STEEL, 0.25 * height_m))
 
 
-def solid(shape: Shape, colour: Colour, *trims: Visual) -> Link:
+def solid(shape: Shape, colour: Colour, *trims: Visual) -> SdfLink:
     """A link of one shape, with visuals on it."""
-    return Link(
+    return SdfLink(
         name="link",
         visuals=(Visual(name="body", shape=shape, colour=colour), *trims),
         collisions=(Collision(name="body", shape=shape),),
