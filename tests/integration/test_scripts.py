@@ -323,6 +323,7 @@ SOURCED = (
     "scripts/_test_runs.sh",
     "scripts/_coverage.sh",
     "scripts/_groups.py",
+    "scripts/_shipped_models.py",
     "scripts/_site_pages.py",
 )
 

@@ -8,7 +8,7 @@ from scan_message import scan_message
 from pico_gz.core.messages import BarometerData, CompassData, SensorData
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan, put_bytes, put_double
-from pico_gz.gazebo.topic_sensors import (
+from pico_gz.gazebo.sensors import (
     GazeboSensorTopics,
     barometer_at,
     gps_from_nav_sat,
