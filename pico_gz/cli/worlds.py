@@ -54,7 +54,11 @@ def world(
       pico-gz world fleet.toml -o out/ --check
     """
     overrides = FleetOverrides(
-        rovers=rovers, layout=layout, autopilot=autopilot, allow_gcs_sysid=allow_gcs_sysid
+        rovers=rovers,
+        layout=layout,
+        autopilot=autopilot,
+        allow_gcs_sysid=allow_gcs_sysid,
+        contacts=False,  # bodies on Gazebo are boxes: the world itself is looked at below
     )
     fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
     options = WorldOptions(rangefinders=rangefinders, lidar=lidar, camera=camera)

@@ -54,6 +54,14 @@ _DEFAULT_DATE = date(2026, 1, 1)
 # The wire does not carry the reach of a range sensor. No record may have a larger number than
 # this, and recordings know no infinity.
 _UNKNOWN_MAX_M = 1e7
+# IMU and distances come from the wire; the figures of [rover] are for Lightweight.
+_FITTED = {
+    "imu": "",
+    "rangefinders": (),
+    "gps_noise_m": None,
+    "gps_rate_hz": 5.0,
+    "compass_noise_rad": None,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +127,7 @@ class FleetSensors:
 
     def add(self, config: VehicleConfig, spec: RoverSpec) -> None:
         """Fit the sensors of a vehicle; IMU and distances come from the wire."""
-        setup = fit_sensors(spec, config.id, config.noise, {"imu": "", "rangefinders": ()})
+        setup = fit_sensors(spec, config.id, config.noise, _FITTED)
         self._members[config.id] = _Member(config.id, spec, setup)
         self.setups = {**self.setups, config.id: setup}
 

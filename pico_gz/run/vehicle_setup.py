@@ -76,6 +76,9 @@ def load_items(
     """
     if not items:
         return
+    from pico_gz.run.mission_check import require_items
+
+    require_items(kind, items, f"{label} does not take its {kind.name.lower()}")
     result = vehicle.missions.replace(kind, items)
     if result != 0:
         raise ConfigError(f"{label} does not take its {kind.name.lower()}: {result.name.lower()}.")
@@ -165,6 +168,7 @@ def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | 
 
 def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAutopilot:
     # Imported on use: a run of scripts or external autopilots does not need it.
+    from pico_gz.vehicle.autopilot.parameter_table import READ_ONLY
     from pico_gz.vehicle.autopilot.parameters import preset_params, read_parameter_file
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 
@@ -172,7 +176,8 @@ def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAut
     if plan.board.battery_divider != PlatformOptions().battery_divider:
         params["BATT_VOLT_MULT"] = plan.board.battery_divider
     if plan.params is not None:
-        params.update(read_parameter_file(plan.params))
+        given = read_parameter_file(plan.params)
+        params.update({name: value for name, value in given.items() if name not in READ_ONLY})
     return RoverAutopilot(
         params,
         drive=plan.rover.drive,
@@ -192,7 +197,7 @@ def _give_mission(pilot: GcsVehicle, plan: VehiclePlan, frame: LocalFrame, *, de
         load_items(pilot, MissionType.FENCE, lists.fence, plan.config.label)
         load_items(pilot, MissionType.RALLY, lists.rally, plan.config.label)
         load_items(pilot, MissionType.MISSION, lists.mission, plan.config.label)
-        return True
+        return len(lists.mission) > 1
     if demo:
         square = demo_square(plan.config.pose, frame)
         load_items(pilot, MissionType.MISSION, square, plan.config.label)

@@ -19,6 +19,7 @@ from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.mission_check import require_items
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
 from pico_gz.simulator.ops import SCALAR
@@ -389,15 +390,18 @@ class RoverHandle:
                 "A mission has at least one point.",
                 hint="rover.pilot.missions.clear(MissionType.MISSION) removes the one there is.",
             )
+        refused = f"{self.name} does not take the mission"
         if isinstance(mission, str | Path):
             items: Sequence[MissionItem] = read_mission_file(Path(mission))
+            refused += f" {mission}"
         else:
             start = (self.truth.north_m, self.truth.east_m)
             points = [start, *mission]  # item 0 is home
             items = [self._waypoint(seq, *point) for seq, point in enumerate(points)]
-        result = self.pilot.missions.replace(MissionType.MISSION, items)
-        if result != 0:
-            raise ConfigError(f"{self.name} does not take the mission: {result.name.lower()}.")
+        if len(items) < 2:
+            raise ConfigError(f"{refused}: it holds nothing to drive to.")
+        require_items(MissionType.MISSION, items, refused)
+        self.pilot.missions.replace(MissionType.MISSION, items)
 
     def start_mission(self, *, timeout_sim_s: float = _READY_S) -> None:
         """Enter AUTO and drive the mission from its beginning.

@@ -167,6 +167,7 @@ class FleetConfig:
         on_gazebo: Collection[int] | None = None,
         own_world: bool = True,
         dashboard: bool = True,
+        radio: bool = False,
     ) -> PortPlan:
         """All ports of this fleet.
 
@@ -174,6 +175,7 @@ class FleetConfig:
             on_gazebo: ids that Gazebo simulates; default: those whose adapter says so.
             own_world: whether the kit generated Gazebo's world.
             dashboard: whether the browser view is on.
+            radio: whether to name the ports of ``--rc udp``.
         """
         links = [(link, None) for link in self.links]
         ids = self.on_gazebo() if on_gazebo is None else on_gazebo
@@ -184,6 +186,7 @@ class FleetConfig:
             net=self.net,
             dashboard=dashboard,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
+            radio=radio,
         )
 
     def _wires(self, on_gazebo: Collection[int], *, own_world: bool) -> dict[int, SimWire]:

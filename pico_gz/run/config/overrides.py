@@ -18,7 +18,6 @@ from pico_gz.run.config.settings import (
     LayoutKind,
     NetSection,
     TimeSection,
-    VehicleSection,
 )
 
 _NET_VARIABLES = {
@@ -46,6 +45,7 @@ class FleetOverrides:
         dashboard: HOST:PORT of the browser view.
         port_offset: added to every port.
         allow_gcs_sysid: allow vehicle id 255.
+        contacts: False: rovers and obstacles do not collide, so they may overlap.
     """
 
     rovers: int | None = None
@@ -59,6 +59,7 @@ class FleetOverrides:
     dashboard: str | None = None
     port_offset: int = 0
     allow_gcs_sysid: bool = False
+    contacts: bool = True
 
 
 def apply_overrides(
@@ -74,7 +75,6 @@ def apply_overrides(
         gazebo=_gazebo(file, environ),
         mavlink=dataclasses.replace(file.mavlink, gcs=_gcs(file, overrides, findings)),
         layout=dataclasses.replace(file.layout, kind=_layout(file, overrides, findings)),
-        vehicle=_vehicles(file, overrides),
     )
 
 
@@ -155,13 +155,3 @@ def _unknown_word(option: str, word: str, known: list[str], findings: Findings) 
     hint = did_you_mean(word, known)
     hint = "" if hint.startswith("Known") else hint
     findings.add((option,), f"expected one of {expected}.", value=word, hint=hint)
-
-
-def _vehicles(file: FleetFile, overrides: FleetOverrides) -> tuple[VehicleSection, ...]:
-    if overrides.rovers is None:
-        return file.vehicle
-    return tuple(
-        vehicle
-        for place, vehicle in enumerate(file.vehicle, start=1)
-        if (vehicle.id or place) <= overrides.rovers
-    )

@@ -27,6 +27,9 @@ class ParamSpec(NamedTuple):
 
 Row = tuple[str, ParamType, float, float, float]
 
+# Auto, RTL, SmartRTL, Acro, Hold and Manual, as in the rover.parm of external vehicles.
+_MODES = (10, 11, 12, 1, 4, 0)
+
 _IDENTITY: tuple[Row, ...] = (
     ("FORMAT_VERSION", _I16, 0, 32767, 16),
     ("SYSID_THISMAV", _I16, 1, 255, 1),
@@ -35,7 +38,7 @@ _IDENTITY: tuple[Row, ...] = (
     ("FRAME_CLASS", _I8, 0, 3, 1),
     ("INITIAL_MODE", _I8, 0, 26, 0),
     ("MODE_CH", _I8, 0, 16, 8),
-    *((f"MODE{n}", _I8, 0, 26, 0) for n in range(1, 7)),
+    *((f"MODE{n}", _I8, 0, 26, mode) for n, mode in enumerate(_MODES, start=1)),
     ("ARMING_CHECK", _I32, 0, _BIG, 1),
     ("ARMING_REQUIRE", _I8, 0, 2, 1),
     ("ARMING_RUDDER", _I8, 0, 2, 2),
