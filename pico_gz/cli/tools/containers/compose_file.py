@@ -269,7 +269,7 @@ class ComposeFile:
         head = (
             f"# Made by pico-gz {__version__} from {self._source.name}: {vehicles} rovers, "
             f"{len(self._parts)} bridge{'s' * (len(self._parts) > 1)}.\n"
-            "# Write it again when the number of rovers, their adapters or ports change:\n"
+            "# Generate it again when the number of rovers, their adapters or ports change:\n"
             f"#   pico-gz compose {self._source.name}\n"
             "# It can be shared: paths are relative to this file. Images are built from the folder "
             "below,\n# which an installed pico-gz of this version keeps in its user's cache, or "
