@@ -101,7 +101,7 @@ def test_a_refused_mission_names_file_item_and_command(rover, tmp_path):
 
 
 def test_a_mission_without_a_place_is_refused(rover):
-    with pytest.raises(ConfigError, match="nothing to drive to"):
+    with pytest.raises(ConfigError, match="at least one point"):
         rover.upload_mission([])
 
 
