@@ -72,6 +72,7 @@ class FleetRun:
         self.control_path: Path | None = None
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
+        self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
         self._closing = contextlib.ExitStack()
 
@@ -172,7 +173,7 @@ class FleetRun:
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        TextReporter(self.bridge, commanded)
+        self.bridge.timeline.add_state("texts", TextReporter(self.bridge, commanded))
         scripts = [
             p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
         ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.autopilot import Autopilot
 from pico_gz.core.board_options import PlatformOptions
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Result
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
@@ -29,29 +30,21 @@ _QUIET_TRIES = 20
 _PREARM_CHECK = 1 << 28  # MAV_SYS_STATUS_PREARM_CHECK
 
 
-class MissionStarter:
+class MissionStarter(Snapshot):
     """Arms vehicles and starts their missions; asks again until the arming checks pass."""
+
+    _state_fields = ("_next_try_us", "_tries", "_waiting")
 
     def __init__(self, vehicles: Sequence[GcsVehicle]) -> None:
         self._vehicles = tuple(vehicles)
-        self._waiting = list(vehicles)
+        self._waiting = list(range(len(self._vehicles)))
         self._next_try_us = 0
         self._tries = 0
 
     def restart(self) -> None:
         """Start all missions again, as at the beginning."""
-        self._waiting = list(self._vehicles)
+        self._waiting = list(range(len(self._vehicles)))
         self._tries = 0
-
-    def save_state(self) -> dict[str, Any]:
-        """Who still waits, as plain values."""
-        waiting = [number for number, v in enumerate(self._vehicles) if v in self._waiting]
-        return {"waiting": waiting, "next_try_us": self._next_try_us, "tries": self._tries}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what ``save_state`` gave."""
-        self._waiting = [self._vehicles[number] for number in state["waiting"]]
-        self._next_try_us, self._tries = state["next_try_us"], state["tries"]
 
     def __call__(self, now_us: int) -> None:
         """Try those that have not started yet; at most twice per simulated second."""
@@ -60,7 +53,8 @@ class MissionStarter:
         self._next_try_us = now_us + _RETRY_US
         self._tries += 1
         aloud = self._tries % _QUIET_TRIES == 0
-        self._waiting = [vehicle for vehicle in self._waiting if not _start(vehicle, aloud=aloud)]
+        vehicles = self._vehicles
+        self._waiting = [n for n in self._waiting if not _start(vehicles[n], aloud=aloud)]
 
 
 def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:

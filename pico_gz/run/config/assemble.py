@@ -14,6 +14,7 @@ from pico_gz.run.config import checks
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
 from pico_gz.run.config.fleet import AdapterPlan, FleetConfig, VehiclePlan
 from pico_gz.run.config.named_files import NamedFiles, check_signing_key
+from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
 from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.rover_settings import RoverBuilder
@@ -113,6 +114,7 @@ def assemble(
         environ=environ,
         findings=findings,
     ).build(entries)
+    outside = Outside.read(environ)
     fleet = FleetConfig(
         name=_name(file, source, len(vehicles), findings),
         source=source,
@@ -133,9 +135,10 @@ def assemble(
         wind=file.wind,
         obstacles=tuple(_obstacles(file, findings)),
         vehicles=vehicles,
-        warnings=(*_warnings(file, entries), *findings.warnings, *_apart(vehicles)),
+        warnings=(*_warnings(file, entries, outside), *findings.warnings, *_apart(vehicles)),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
+        outside=outside,
     )
     checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
     _check_gazebo_step(fleet, findings)
@@ -229,8 +232,9 @@ def _obstacle(section: ObstacleSection) -> Obstacle:
     )
 
 
-def _warnings(file: FleetFile, entries: Mapping[int, Entry]) -> list[str]:
-    warnings = checks.net_warnings(file)
+def _warnings(file: FleetFile, entries: Mapping[int, Entry], outside: Outside | None) -> list[str]:
+    # A container listens on every address of its own; Compose publishes on loopback only.
+    warnings = [] if outside else checks.net_warnings(file)
     if GCS_SYSTEM_ID in entries:
         warnings.append("Vehicle 255 has the id of most ground stations: give yours another one.")
     return warnings

@@ -245,10 +245,20 @@ _SIMULATION: tuple[Row, ...] = (
     ("SIM_BATT_CAP_AH", _F, 0, 1000, 0),
 )
 
-_GROUPS = (
-    _IDENTITY, _SPEED, _STEERING, _WAYPOINTS, _POSITION, _OUTPUTS, _FAILSAFE, _FENCE, _BATTERY,
-    _SENSORS, _STREAMS, _SIMULATION,
-)  # fmt: skip
+GROUPS: dict[str, tuple[Row, ...]] = {
+    "Identity and modes": _IDENTITY,
+    "Speed": _SPEED,
+    "Steering": _STEERING,
+    "Waypoints": _WAYPOINTS,
+    "Position": _POSITION,
+    "Servo outputs and radio": _OUTPUTS,
+    "Failsafes": _FAILSAFE,
+    "Fence": _FENCE,
+    "Battery": _BATTERY,
+    "Sensors": _SENSORS,
+    "Message rates": _STREAMS,
+    "Simulation": _SIMULATION,
+}
 
 # What the autopilot reports and cannot be set: a system id is the vehicle's id in the fleet.
 READ_ONLY = frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "SYSID_THISMAV"})
@@ -256,5 +266,5 @@ READ_ONLY = frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "SYSID_THIS
 # In alphabetical order, which is also the order of the indexes that a ground station sees.
 PARAMETERS: dict[str, ParamSpec] = {
     row[0]: ParamSpec(row[0], row[1], float(row[2]), float(row[3]), float(row[4]))
-    for row in sorted(row for group in _GROUPS for row in group)
+    for row in sorted(row for group in GROUPS.values() for row in group)
 }

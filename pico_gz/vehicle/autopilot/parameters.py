@@ -37,6 +37,12 @@ def allowed(spec: ParamSpec, value: float) -> bool:
     return spec.type is ParamType.REAL32 or value == int(value)
 
 
+def spec_text(spec: ParamSpec) -> str:
+    """What a parameter may be, for people."""
+    kind = "a number" if spec.type is ParamType.REAL32 else "a whole number"
+    return f"It takes {kind}, {spec.low:g}..{spec.high:g}."
+
+
 class ParamStore(Snapshot, GcsParams):
     """Named numbers with a table of what they may be, kept in a file if there is one.
 
@@ -48,6 +54,8 @@ class ParamStore(Snapshot, GcsParams):
         file: where changes are kept; ``None`` keeps them nowhere.
         report: takes status texts with their severity.
     """
+
+    _state_fields = ("_changed", "_dirty", "_sim_changed")
 
     def __init__(
         self,
@@ -66,7 +74,7 @@ class ParamStore(Snapshot, GcsParams):
             if not allowed(spec, value):
                 raise ConfigError(
                     f"Parameter {name} cannot be {value}.",
-                    hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}.",
+                    hint=spec_text(spec),
                 )
             self.base[name] = float(value)
         self.values: dict[str, float] = dict(self.base)
@@ -163,16 +171,15 @@ class ParamStore(Snapshot, GcsParams):
         return {name: self.values[name] for name in names}
 
     def save_state(self) -> dict[str, Any]:
-        return {"values": dict(self.values), "base": dict(self.base), "dirty": self._dirty}
+        return {**super().save_state(), "values": dict(self.values), "base": dict(self.base)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what ``save_state`` gave; parameters it does not name keep their value."""
+        super().load_state(state)
         for name, value in state["values"].items():
-            if name in self.values:
+            if name in self.values:  # changed in place: the control loop holds this dictionary
                 self.values[name] = float(value)
                 self.base[name] = float(state["base"][name])
-        self._dirty = bool(state["dirty"])
-        self._changed.clear()
 
     def _info(self, index: int) -> ParamInfo:
         name = _NAMES[index]
@@ -276,9 +283,7 @@ def _parse_line(content: str) -> tuple[str, float]:
         raise ConfigError(f"{parts[1]!r} is no number.") from None
     spec = PARAMETERS.get(name)
     if spec is not None and not allowed(spec, value):
-        raise ConfigError(
-            f"{name} cannot be {parts[1]}.", hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}."
-        )
+        raise ConfigError(f"{name} cannot be {parts[1]}.", hint=spec_text(spec))
     return name, value
 
 

@@ -10,9 +10,10 @@ from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan, put_bytes, put_double
-from pico_gz.gazebo.sensors import FleetSensors, SensorSite
-from pico_gz.gazebo.topic_sensors import (
+from pico_gz.gazebo.sensors import (
+    FleetSensors,
     GazeboSensorTopics,
+    SensorSite,
     barometer_at,
     gps_from_nav_sat,
     lidar_topic,
