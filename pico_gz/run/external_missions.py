@@ -12,7 +12,7 @@ from typing import Any
 from pico_gz.core.ground_control import MissionItem, MissionResult, MissionType
 from pico_gz.errors import PicoGzError
 from pico_gz.mavlink.codec import SplitCounters, StreamSplitter, decode, frame, mav, pack
-from pico_gz.run.mission_check import command_name
+from pico_gz.run.config.mission_check import command_name
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
 
 log = logging.getLogger(__name__)

@@ -76,7 +76,7 @@ def load_items(
     """
     if not items:
         return
-    from pico_gz.run.mission_check import require_items
+    from pico_gz.run.config.mission_check import require_items
 
     require_items(kind, items, f"{label} does not take its {kind.name.lower()}")
     result = vehicle.missions.replace(kind, items)

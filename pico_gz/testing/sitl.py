@@ -18,8 +18,8 @@ from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.mission_check import require_items
 from pico_gz.run.fleet_run import FleetRun
-from pico_gz.run.mission_check import require_items
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
 from pico_gz.simulator.ops import SCALAR

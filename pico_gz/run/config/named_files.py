@@ -125,7 +125,7 @@ class NamedFiles:
 
     def _check_items(self, lists: ItemLists, key: KeyPath, written: str) -> None:
         from pico_gz.core.ground_control import MissionType
-        from pico_gz.run.mission_check import require_items
+        from pico_gz.run.config.mission_check import require_items
 
         for kind in MissionType:
             try:
@@ -135,7 +135,7 @@ class NamedFiles:
 
     def _check_distance(self, lists: ItemLists, key: KeyPath, written: str) -> None:
         """A mission of every vehicle may be moved to each start; then its home counts."""
-        from pico_gz.run.mission_check import MAX_DISTANCE_M, far_items
+        from pico_gz.run.config.mission_check import MAX_DISTANCE_M, far_items
 
         origin, place = self._origin, "[origin]"
         if key == ("--mission",) and lists.mission and lists.mission[0].lat_e7:

@@ -4,7 +4,7 @@ import pytest
 
 from pico_gz.core.ground_control import MAX_ITEMS, MissionItem, MissionResult, MissionType
 from pico_gz.run.config.checks import MAX_BUILTIN_STEP_US
-from pico_gz.run.mission_check import far_items, refusals
+from pico_gz.run.config.mission_check import far_items, refusals
 from pico_gz.vehicle.autopilot import rover_autopilot
 from pico_gz.vehicle.autopilot.mission import ItemStore
 
