@@ -274,12 +274,15 @@ class FleetRun:
         )
         opened.callback(server.close)
         self.bridge.add_autopilots(server)
-        for upload in external_setup.make_mission_uploads(
-            self.fleet, self.ports, partial(_report_upload, self.bridge)
-        ):
-            opened.callback(upload.close)
-            self.bridge.before_step.add(upload)
-            self.bridge.while_idle.add(upload)
+        if self.options.mavlink:
+            for upload in external_setup.make_mission_uploads(
+                self.fleet, self.ports, partial(_report_upload, self.bridge)
+            ):
+                opened.callback(upload.close)
+                self.bridge.before_step.add(upload)
+                self.bridge.while_idle.add(upload)
+        elif any(plan.mission for plan in external_setup.external_plans(self.fleet)):
+            self.notes.append("Missions of external vehicles are not uploaded: MAVLink is off.")
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server

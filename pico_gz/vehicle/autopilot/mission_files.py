@@ -111,11 +111,11 @@ def _read_plan(text: str) -> ItemLists:
     ]  # fmt: skip
     for entry in _simple_items(mission.get("items", [])):
         items.append(_item_of_plan(entry, len(items)))
-    return ItemLists(
-        tuple(items),
-        _fence_of_plan(_part(plan, "geoFence")),
-        _rally_of_plan(_part(plan, "rallyPoints")),
-    )
+    fence, rally = _part(plan, "geoFence"), _part(plan, "rallyPoints")
+    try:
+        return ItemLists(tuple(items), _fence_of_plan(fence), _rally_of_plan(rally))
+    except (AttributeError, TypeError):
+        raise ConfigError("its fence or rally points are not as in a plan.") from None
 
 
 def _part(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:

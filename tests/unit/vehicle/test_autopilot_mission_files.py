@@ -68,6 +68,12 @@ def test_waypoints_file(tmp_path):
     assert (jump.command, jump.param1, jump.param2) == (177, 1.0, 2.0)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_mission(tmp_path):
+    path = tmp_path / "square.waypoints"
+    path.write_bytes(b"\xef\xbb\xbf" + WAYPOINTS.encode())
+    assert len(read_mission_file(path)) == 3
+
+
 def test_plan_file(tmp_path):
     path = tmp_path / "square.plan"
     path.write_text(json.dumps(PLAN))
@@ -136,6 +142,10 @@ def changed(path, value):
         (changed(["mission", "items", 1], {"type": "ComplexItem"}), "cannot be driven"),
         (changed(["mission", "items"], 7), "no list"),
         (changed(["rallyPoints", "points"], [[1]]), "item 0 has no place"),
+        (changed(["rallyPoints", "points"], 7), "fence or rally points"),
+        (changed(["geoFence", "circles"], ["x"]), "fence or rally points"),
+        (changed(["geoFence", "polygons"], [{"polygon": 3}]), "fence or rally points"),
+        (WAYPOINTS.replace("\n1\t", "\n4\t"), "item 1 has the number 4"),
     ],
 )
 def test_bad_files_name_what_is_wrong(tmp_path, text, message):
