@@ -106,7 +106,9 @@ def test_the_readmes_own_line_ends_every_way_to_start_that_it_shows(stack, befor
         words = [word for word in after.split() if not word.startswith("-")]
         one.compose(*before.split(), "create", "--no-build", *words)
     assert left(one)
-    one.compose(*END.replace('"', "").split(), "-v")
+    # Without -p, as the README has it: with it Compose does not even read its file.
+    environ = {**one.environ, "COMPOSE_PROJECT_NAME": one.project}
+    docker(environ, "compose", *END.replace('"', "").split(), "-v", cwd=one.folder)
     assert left(one) == []
 
 
