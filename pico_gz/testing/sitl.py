@@ -12,16 +12,24 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.frames import LocalFrame, quat_from_euler, yaw_from_quat
-from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result, Telemetry
+from pico_gz.core.ground_control import (
+    MissionItem,
+    MissionType,
+    Mode,
+    ParamType,
+    Result,
+    Telemetry,
+)
 from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.units import us_from_seconds
-from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission_files import read_mission_file
+from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
@@ -98,6 +106,13 @@ class Sitl:
         self.session.__exit__(None, None, None)
 
     def __getitem__(self, vehicle_id: int) -> RoverHandle:
+        """The rover with this id; ids count from 1.
+
+        Raises:
+            UnknownVehicleError: there is none.
+        """
+        if vehicle_id not in self._rovers:
+            raise UnknownVehicleError(vehicle_id, self._rovers)
         return self._rovers[vehicle_id]
 
     def __iter__(self) -> Iterator[RoverHandle]:
@@ -154,8 +169,8 @@ class Sitl:
         timeout_sim_s: float = 60.0,
         every_sim_s: float = 0.0,
         what: str = "",
-    ) -> None:
-        """Let time pass until ``condition(sitl)``.
+    ) -> float:
+        """Let time pass until ``condition(sitl)``; returns the simulated seconds that it took.
 
         Args:
             condition: looked at now and after every step.
@@ -168,7 +183,8 @@ class Sitl:
         """
         __tracebackhide__ = True
         if condition(self):
-            return
+            return 0.0
+        start_s = self.time_s
         next_us = 0
         met = False
 
@@ -185,6 +201,7 @@ class Sitl:
                 f"{what or 'The condition was not met'} within {timeout_sim_s:g} s of simulated"
                 f" time; at {self.time_s:.2f} s:\n" + "\n".join(f"  {rover!r}" for rover in self)
             )
+        return self.time_s - start_s
 
     def check_every_step(self, invariant: Invariant) -> None:
         """Call ``invariant(sitl)`` after every step from now on; what it raises ends the test."""
@@ -321,11 +338,19 @@ class RoverHandle:
         """Enter a mode, by its name or number."""
         __tracebackhide__ = True
         wanted = _mode(mode)
+        if wanted is Mode.AUTO:
+            self._require_mission()
         self._insist(lambda: self.pilot.set_mode(wanted), f"enter {wanted.name}", timeout_sim_s)
 
     def goto(self, north_m: float, east_m: float, *, timeout_sim_s: float = _READY_S) -> None:
-        """Enter GUIDED and head for a point; returns when it is on its way."""
+        """Enter GUIDED and head for a point; returns when it is on its way.
+
+        Raises:
+            ConfigError: it is disarmed, so it would not move.
+        """
         __tracebackhide__ = True
+        if not self.armed:
+            raise ConfigError(f"{self.name} is disarmed.", hint="Call arm() before goto().")
         lat_e7, lon_e7 = self._e7(north_m, east_m)
         self._insist(
             lambda: self.pilot.guided.to_global(lat_e7, lon_e7, change_mode=True),
@@ -345,13 +370,20 @@ class RoverHandle:
             start = (self.truth.north_m, self.truth.east_m)
             points = [start, *mission]  # item 0 is home
             items = [self._waypoint(seq, *point) for seq, point in enumerate(points)]
+        if len(items) < 2:
+            raise ConfigError(f"The mission for {self.name} is empty.")
         result = self.pilot.missions.replace(MissionType.MISSION, items)
         if result != 0:
             raise ConfigError(f"{self.name} does not take the mission: {result.name.lower()}.")
 
     def start_mission(self, *, timeout_sim_s: float = _READY_S) -> None:
-        """Enter AUTO and drive the mission from its beginning."""
+        """Enter AUTO and drive the mission from its beginning.
+
+        Raises:
+            ConfigError: it has no mission.
+        """
         __tracebackhide__ = True
+        self._require_mission()
         self._insist(self.pilot.start_mission, "start its mission", timeout_sim_s)
 
     def set_param(self, name: str, value: float) -> None:
@@ -362,7 +394,22 @@ class RoverHandle:
         """
         info = self.pilot.params.set(name, value)
         if info is None or abs(info.value - value) > 1e-6 * max(1.0, abs(value)):
-            raise ConfigError(f"{self.name} does not take {name} = {value}.")
+            spec = PARAMETERS.get(name)
+            if spec is None:
+                hint = did_you_mean(name, PARAMETERS)
+                raise ConfigError(f"{self.name} has no parameter {name}.", hint=hint)
+            kind = "a number" if spec.type is ParamType.REAL32 else "a whole number"
+            raise ConfigError(
+                f"{self.name} does not take {name} = {value}.",
+                hint=f"It takes {kind}, {spec.low:g}..{spec.high:g}.",
+            )
+
+    def _require_mission(self) -> None:
+        __tracebackhide__ = True
+        if len(self.pilot.missions.items(MissionType.MISSION)) < 2:
+            raise ConfigError(
+                f"{self.name} has no mission.", hint="Call upload_mission() before it."
+            )
 
     def fail(self, unit: str, kind: str = "off") -> None:
         """Let a sensor, actuator or link fail; kind ``ok`` ends it (as ``pico-gz ctl fail``).
@@ -381,14 +428,17 @@ class RoverHandle:
 
     def wait_until(
         self, condition: Callable[[RoverHandle], bool], *, timeout_sim_s: float = 60.0
-    ) -> None:
+    ) -> float:
         """Let time pass until ``condition(rover)``, looked at after every step.
+
+        Returns:
+            Simulated seconds that it took.
 
         Raises:
             SimulationTimeoutError: it was not so within ``timeout_sim_s`` of simulated time.
         """
         __tracebackhide__ = True
-        self.sitl.wait_until(lambda sitl: condition(self), timeout_sim_s=timeout_sim_s)
+        return self.sitl.wait_until(lambda sitl: condition(self), timeout_sim_s=timeout_sim_s)
 
     def _insist(self, ask: Callable[[], Result], what: str, timeout_sim_s: float) -> None:
         """Ask until it is accepted; autopilots need a while after power-on."""
@@ -421,7 +471,7 @@ def _mode(mode: str | int) -> Mode:
     try:
         return Mode[mode.upper()] if isinstance(mode, str) else Mode(mode)
     except (KeyError, ValueError):
-        names = [known.name for known in Mode]
+        names = [known.name for known in Mode if known is not Mode.INITIALISING]
         raise ConfigError(
             f"There is no mode {mode!r}.", hint=did_you_mean(str(mode).upper(), names)
         ) from None

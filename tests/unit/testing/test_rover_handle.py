@@ -2,7 +2,7 @@
 
 import pytest
 
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.options import RunOptions
@@ -204,3 +204,46 @@ def test_a_vehicle_without_the_built_in_autopilot_says_so(tmp_path):
     options = RunOptions(mavlink=False, control=False, check_ports=False)
     with Sitl(fleet, options) as sitl, pytest.raises(ConfigError, match="no built-in autopilot"):
         sitl[1].arm()
+
+
+def test_a_wrong_parameter_is_refused_with_the_nearest_name_or_its_range(rover):
+    with pytest.raises(ConfigError, match="no parameter WP_SPEEDD") as refused:
+        rover.set_param("WP_SPEEDD", 1)
+    assert "WP_SPEED" in refused.value.hint
+    with pytest.raises(ConfigError, match="WP_SPEED = -5") as refused:
+        rover.set_param("WP_SPEED", -5)
+    assert refused.value.hint == "It takes a number, 0..100."
+    with pytest.raises(ConfigError) as refused:
+        rover.set_param("MODE1", 1.5)
+    assert refused.value.hint.startswith("It takes a whole number, 0..")
+
+
+def test_an_unknown_rover_is_named_with_those_there_are(sitl):
+    with pytest.raises(UnknownVehicleError, match="no vehicle 0") as refused:
+        sitl[0]
+    assert refused.value.hint == "Vehicles here: 1, 2."
+
+
+@pytest.mark.parametrize("ask", [lambda r: r.set_mode("AUTO"), lambda r: r.start_mission()])
+def test_auto_without_a_mission_is_refused_at_once(rover, ask):
+    with pytest.raises(ConfigError, match="rover_1 has no mission"):
+        ask(rover)
+    assert rover.sitl.time_s == 0.0
+
+
+def test_an_empty_mission_and_a_goto_while_disarmed_are_refused(rover):
+    with pytest.raises(ConfigError, match="is empty"):
+        rover.upload_mission([])
+    with pytest.raises(ConfigError, match="disarmed"):
+        rover.goto(3, 0)
+
+
+def test_modes_that_cannot_be_entered_are_not_offered(rover):
+    with pytest.raises(ConfigError) as refused:
+        rover.set_mode("zzz")
+    assert "INITIALISING" not in refused.value.hint
+
+
+def test_waiting_tells_how_long_it_took(rover):
+    assert rover.wait_until(lambda r: r.sitl.time_s >= 0.25) == pytest.approx(0.25)
+    assert rover.wait_until(lambda r: True) == 0.0
