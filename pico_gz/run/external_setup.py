@@ -67,6 +67,16 @@ def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: 
     return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
 
 
+def mavlink_line(fleet: FleetConfig) -> str:
+    """Where a ground station finds the external vehicles, for people."""
+    ports = sorted(
+        plan.config.mavlink_port or fleet.rules.mavlink_port(plan.id)
+        for plan in external_plans(fleet)
+    )
+    span = str(ports[0]) if ports[0] == ports[-1] else f"{ports[0]}..{ports[-1]}"
+    return f"MAVLink: external autopilots send to UDP {fleet.net.gcs_host}:{span} themselves"
+
+
 def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
     """Write each external vehicle's ``rover.parm`` into its run folder.
 

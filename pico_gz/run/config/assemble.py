@@ -131,6 +131,8 @@ def assemble(
         warnings=tuple(_warnings(file, entries)),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
+        keep_params=file.mavlink.keep_params or overrides.keep_params,
+        dashboard_is_fixed=overrides.dashboard is not None,
     )
     _check_gazebo_step(fleet, findings)
     _check_truth(fleet, entries, findings)
@@ -146,7 +148,7 @@ def _name(file: FleetFile, source: Path | None, count: int, findings: Findings) 
         checks.check_text_name(file.fleet.name, ("fleet", "name"), findings)
         return file.fleet.name
     if source is None:
-        return "three_rovers" if count == 3 else f"{count}_rovers"
+        return {1: "one_rover", 3: "three_rovers"}.get(count, f"{count}_rovers")
     try:
         return check_name(source.stem)
     except MessageError:

@@ -112,6 +112,7 @@ def plan_ports(
     wires: Mapping[int, SimWire] | None = None,
     net: NetSection | None = None,
     dashboard: bool = False,
+    dashboard_is_fixed: bool = False,
     links: Sequence[tuple[Link, int | None]] = (),
 ) -> PortPlan:
     """Plan the ports of a fleet, in id order; nothing is checked yet.
@@ -122,6 +123,7 @@ def plan_ports(
         wires: how each vehicle that Gazebo simulates reaches it, by id.
         net: where the kit listens and where the ground station is; default: loopback.
         dashboard: whether the browser view is on.
+        dashboard_is_fixed: whether its port stays where it is, whatever the offset.
         links: further MAVLink links, each with its vehicle or None for the fleet.
     """
     wires, net = wires or {}, net or NetSection()
@@ -157,7 +159,8 @@ def plan_ports(
         uses.append(_use("tcp", tcp_port, net.bind, PortRole.BIND, "MAVLink server", None))
     if dashboard:
         host, port = parse_address(net.dashboard)
-        uses.append(_use("tcp", port + rules.offset, host, PortRole.BIND, "browser view", None))
+        port += 0 if dashboard_is_fixed else rules.offset
+        uses.append(_use("tcp", port, host, PortRole.BIND, "browser view", None))
     return PortPlan(vehicles=planned, uses=tuple(uses), tcp_port=tcp_port)
 
 
