@@ -153,7 +153,7 @@ def picture(session: FleetRun, console: Console) -> Group:
     sticks = keyboard.lines(_driven_name(session, keyboard)) if keyboard is not None else []
     below = [Text(line, no_wrap=True, overflow="ellipsis") for line in sticks]
     room = console.height - len(lines) - len(below) - _TABLE_HEAD - _SPARE
-    vehicles = session.bridge.vehicles()
+    vehicles = list(session.bridge.vehicles)
     if len(vehicles) > min(TABLE_LIMIT, room):
         troubles = session.troubles()
         lines.append(Text(_modes(vehicles, len(troubles)), no_wrap=True, overflow="ellipsis"))
@@ -198,7 +198,7 @@ def headline(session: FleetRun) -> str:
     time_s = bridge.view.time_us / 1e6
     limit_s = session.limit_s
     progress = f" of {limit_s:g} s ({100.0 * time_s / limit_s:.0f} %)" if limit_s else " s"
-    vehicles = bridge.vehicles()
+    vehicles = list(bridge.vehicles)
     armed = sum(vehicle.status().armed for vehicle in vehicles)
     return (
         f"{time_s:8.1f}{progress}  {session.speed_now():.2f}x  {bridge.state.value}  "
@@ -271,7 +271,7 @@ def limit_line(session: FleetRun) -> str:
 
 
 def print_summary(result: RunResult) -> None:
-    """Say how it went."""
+    """Print the figures of a finished run."""
     print(
         f"\n{result.sim_time_s:.1f} s simulated in {result.wall_s:.1f} s "
         f"({result.rtf:.1f}x real time), {plural(result.steps, 'step')}, {result.lost_steps} lost"

@@ -49,7 +49,7 @@ from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
     from pico_gz.vehicle.rc.keyboard import Keyboard
 
 
@@ -63,7 +63,7 @@ class FleetRun:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
-        fail: breaks and mends what vehicles have; once it is open.
+        fail: breaks and repairs units of vehicles; once it is open.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -172,7 +172,7 @@ class FleetRun:
     def troubles(self) -> dict[int, str]:
         """Vehicle id -> what is wrong with it, for those with something wrong."""
         found: dict[int, str] = {}
-        for vehicle in self.bridge.vehicles():
+        for vehicle in self.bridge.vehicles:
             failures = self.fail.active.get(vehicle.id, {})
             words = [f"{unit} {kind}" for unit, kind in failures.items()]
             if vehicle.failed:
@@ -329,7 +329,7 @@ class FleetRun:
     def _open_rc(self, opened: contextlib.ExitStack, server: FdmServer | None) -> RcFeeder | None:
         feeder = open_rc(
             self.options.rc,
-            self.bridge.vehicles(),
+            list(self.bridge.vehicles),
             host=self.fleet.net.bind,
             port_offset=self.fleet.rules.offset,
             external=None if server is None else self._radio_of(server),
@@ -395,7 +395,7 @@ class FleetRun:
             on_event=partial(report_event, self.bridge),
         )
         opened.callback(server.close)
-        self.bridge.add_pilots(server)
+        self.bridge.add_autopilots(server)
         self._connections.append(external_setup.mavlink_line(self.fleet))
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)

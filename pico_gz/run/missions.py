@@ -12,7 +12,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType
 from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.simulator.ops import SCALAR
-from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, Command
+from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, MissionCommand
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.scripted import CRUISE_SPEED_MPS, Drive, Move, Pivot, script_moves
 
@@ -98,7 +98,7 @@ class _Walk:
             if not 0 < seq < len(self._items):
                 return total_s
             item = self._items[seq]
-            if item.command == Command.DO_JUMP and self._jumps(item):
+            if item.command == MissionCommand.DO_JUMP and self._jumps(item):
                 seq = int(item.param1)
                 continue
             total_s += self._item_s(item)
@@ -112,22 +112,26 @@ class _Walk:
 
     def _item_s(self, item: MissionItem) -> float:
         command = item.command
-        if command == Command.DO_CHANGE_SPEED and item.param2 > 0.0:
+        if command == MissionCommand.DO_CHANGE_SPEED and item.param2 > 0.0:
             self._speed_mps = max(item.param2, _SLOWEST_MPS)
-        if command == Command.NAV_LOITER_UNLIM:
+        if command == MissionCommand.NAV_LOITER_UNLIM:
             return inf
         seconds = self._leg_s(item)
-        if command in (Command.NAV_WAYPOINT, Command.NAV_LOITER_TIME, Command.CONDITION_DELAY):
+        if command in (
+            MissionCommand.NAV_WAYPOINT,
+            MissionCommand.NAV_LOITER_TIME,
+            MissionCommand.CONDITION_DELAY,
+        ):
             seconds += item.param1
-        elif command == Command.NAV_LOITER_TURNS:
+        elif command == MissionCommand.NAV_LOITER_TURNS:
             radius_m = abs(item.param3) or self._radius_m
             seconds += max(item.param1, 0.0) * 2.0 * pi * radius_m / self._speed_mps
         return seconds
 
     def _leg_s(self, item: MissionItem) -> float:
-        if item.command == Command.NAV_RETURN_TO_LAUNCH:
+        if item.command == MissionCommand.NAV_RETURN_TO_LAUNCH:
             there_m = self._start_m
-        elif item.command in PLACED_COMMANDS - {Command.DO_SET_HOME} and (
+        elif item.command in PLACED_COMMANDS - {MissionCommand.DO_SET_HOME} and (
             item.lat_e7 or item.lon_e7
         ):
             there_m = _ned(self._frame, item)

@@ -58,7 +58,7 @@ class RunOptions:
         if self.duration_s is not None and not 0.0 <= self.duration_s < 1e9:
             raise ConfigError(
                 f"A duration of {self.duration_s} s is not possible.",
-                hint="Give seconds, or 0 to go on until Ctrl-C.",
+                hint="Give seconds, or 0 to run until Ctrl-C.",
             )
         if self.timeout_s is not None and not 0.0 < self.timeout_s < 1e9:
             raise ConfigError(f"A timeout of {self.timeout_s} s is not possible.")

@@ -110,7 +110,7 @@ class Verdict:
 
     def is_done(self, view: FleetView) -> bool:
         """Whether every vehicle that is still in the run is done."""
-        return all(vehicle.status().done for vehicle in self._bridge.vehicles())
+        return all(vehicle.status().done for vehicle in self._bridge.vehicles)
 
     def problems(self, *, until_done: bool) -> list[Problem]:
         """What went wrong so far; ``until_done``: also every mission that is not completed."""

@@ -41,7 +41,7 @@ class Trails:
             points.append((north, east))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all points."""
         self._points.clear()
 
     def flat(self) -> dict[int, list[int]]:
@@ -151,7 +151,7 @@ class LiveSource:
     def _refresh_frame(self) -> None:
         bridge = self._run.bridge
         view = bridge.view
-        state = BridgeState.PAUSED if bridge.is_paused() else bridge.state
+        state = bridge.state
         # Compared by identity: views are immutable, and equality would compare everything.
         if self._shown_view is not view or self._shown_state is not state:
             self._shown_view, self._shown_state = view, state
@@ -160,7 +160,7 @@ class LiveSource:
     def _refresh_rows(self) -> None:
         run, snapshots = self._run, dict(self._sampler.snapshots)
         views = list(self._sampler.views) or [run.bridge.view]
-        self.rows.update(make_rows(run.bridge.vehicles(), views, snapshots, run.failures()))
+        self.rows.update(make_rows(list(run.bridge.vehicles), views, snapshots, run.failures()))
         self.plans.update({i: self._reader.plan(i, one) for i, one in snapshots.items()})
 
     def _refresh_recorded_events(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pico_gz.core.units import PWM_MAX_US, PWM_MIN_US, PWM_NEUTRAL_US
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.source import (
+from pico_gz.vehicle.rc.rc_source import (
     MODE_PULSES_US,
     STEERING_CHANNEL,
     THROTTLE_CHANNEL,
