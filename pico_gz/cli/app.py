@@ -47,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _HELP = {"help_option_names": ["-h", "--help"]}
 # Its arguments may be negative numbers, which are no options.
 _TAKES_NUMBERS = ("ctl",)
+# Commands that cannot end with all of the exit codes.
+_ONLY_CODES = {"init": "0 2 4", "ctl": "0 1 2", "ports": "0 2 3 4", "diff": "0 1 2"}
 _SECTIONS_AS_WRITTEN = ("Example", "Exit codes")
 
 
@@ -155,7 +157,7 @@ def _load(target: str) -> Any:
 def _add(
     app: typer.Typer, name: str, command: typer.Typer | Callable[..., Any], summary: str
 ) -> None:
-    epilog = _as_written(EXIT_CODES)
+    epilog = _as_written(_exit_codes_of(name))
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name, short_help=summary, epilog=epilog)
     else:
@@ -167,6 +169,14 @@ def _add(
             epilog=epilog,
             context_settings=settings,
         )(command)
+
+
+def _exit_codes_of(name: str) -> str:
+    """The lines of the exit codes that a command can end with."""
+    head, *lines = EXIT_CODES.splitlines()
+    wanted = _ONLY_CODES.get(name, "").split()
+    shown = [line for line in lines if not wanted or line.split()[0] in wanted]
+    return "\n".join([head, *shown])
 
 
 def _help_of(command: Callable[..., Any]) -> str:
