@@ -93,7 +93,7 @@ def up(
         runs=runs,
         record=record,
     )
-    with Engine() as engine, StopOnSignal(_interrupt) as stopped:
+    with Engine() as engine, StopOnSignal(interrupt=True) as stopped:
 
         def attempt(settings: StackSettings) -> Addresses:
             return start(settings, engine, build=build, timeout_s=timeout, report=print_progress)
@@ -108,10 +108,6 @@ def up(
     else:
         _print_addresses(settings, fleet, found)
     return ExitCode.DONE
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 def _checked_fleet(

@@ -28,19 +28,17 @@ def exit_code_of_signal(number: int) -> int:
 def leave_on_signal() -> None:
     """While the command is still being loaded, end at once with the signal's exit code."""
     for number in _NUMBERS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _leave_at_once)
+        _usual[number] = signal.signal(number, _leave_at_once)
 
 
 def usual_signals() -> None:
-    """Undo ``leave_on_signal``: SIGINT raises KeyboardInterrupt again, SIGTERM ends the process."""
-    usual: dict[int, Any] = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGTERM: signal.SIG_DFL,
-    }
-    for number, handler in usual.items():
-        if signal.getsignal(number) is _leave_at_once:
-            signal.signal(number, handler)
+    """Undo ``leave_on_signal``."""
+    for number, handler in _usual.items():
+        signal.signal(number, handler)
+    _usual.clear()
+
+
+_usual: dict[int, Any] = {}
 
 
 def _leave_at_once(number: int, frame: FrameType | None) -> None:
@@ -66,6 +64,9 @@ class StopOnSignal:
     What hangs (a step in foreign code, a simulator that does not start, a file that does not
     close) would keep the process from ending: ``last_words`` are said then, and it ends.
 
+    The handler itself only writes a byte: it may interrupt the main thread while that holds a
+    lock, so that all that takes one is done on a thread that was started before.
+
     Attributes:
         exit_code: what the shell should see; 0 while no signal came.
     """
@@ -74,16 +75,29 @@ class StopOnSignal:
         self,
         stop: Callable[[], None] = lambda: None,
         last_words: Callable[[], None] = lambda: None,
+        *,
+        interrupt: bool = False,
     ) -> None:
+        """Prepare it.
+
+        Args:
+            stop: ends what is under way; called on a thread of its own.
+            last_words: said when that does not end in time.
+            interrupt: raise KeyboardInterrupt in the main thread as well.
+        """
         self._stop = stop
         self._last_words = last_words
+        self._interrupt = interrupt
         self._before: dict[int, Any] = {}
-        self._patience = _daemon_timer(_PATIENCE_S, self._leave)
         self._ending = threading.Lock()
-        self._settled = False
+        self._settled = threading.Event()
+        self._leaving = threading.Event()
         self.exit_code = 0
 
     def __enter__(self) -> StopOnSignal:
+        self._reader, self._writer = os.pipe()
+        for loop in (self._wait_for_signal, self._wait_for_last_words):
+            threading.Thread(target=loop, name="pico-gz-signals", daemon=True).start()
         for number in _NUMBERS:
             self._before[number] = signal.signal(number, self._received)
         # A terminal that closes must not end a run in the middle of a step.
@@ -96,6 +110,8 @@ class StopOnSignal:
             # The command is over: a signal that comes now must not change its exit code.
             over = handler is _leave_at_once
             signal.signal(number, signal.SIG_IGN if over else handler)
+        self._leaving.set()
+        os.write(self._writer, _OVER)  # the reader closes both ends
 
     def watch(self, stop: Callable[[], None], last_words: Callable[[], None]) -> None:
         """What to stop from now on; a signal that came before stops it at once."""
@@ -106,22 +122,31 @@ class StopOnSignal:
     def settle(self) -> None:
         """All is closed: the process ends by itself from here."""
         with self._ending:
-            self._settled = True
-        self._patience.cancel()
+            self._settled.set()
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self.exit_code:
             os._exit(self.exit_code)
         self.exit_code = exit_code_of_signal(number)
-        if not self._settled:
-            self._patience.start()
-        self._stop()
+        os.write(self._writer, _CAME)
+        if self._interrupt:
+            raise KeyboardInterrupt
+
+    def _wait_for_signal(self) -> None:
+        said = os.read(self._reader, 1)
+        if said == _CAME:
+            self._stop()
+            if not self._settled.wait(_PATIENCE_S):
+                self._leave()
+            said = os.read(self._reader, 1)
+        os.close(self._reader)
+        os.close(self._writer)
 
     def _leave(self) -> None:
         with self._ending:
-            if self._settled:
+            if self._settled.is_set():
                 return
-            _daemon_timer(_LAST_WORDS_S, lambda: os._exit(self.exit_code)).start()
+            self._leaving.set()
             try:
                 _write(2, "What is under way does not end: left without it.\n")
                 self._last_words()
@@ -131,8 +156,10 @@ class StopOnSignal:
             finally:
                 os._exit(self.exit_code)
 
+    def _wait_for_last_words(self) -> None:
+        self._leaving.wait()
+        if not self._settled.wait(_LAST_WORDS_S):
+            os._exit(self.exit_code)
 
-def _daemon_timer(delay_s: float, call: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(delay_s, call)
-    timer.daemon = True
-    return timer
+
+_CAME, _OVER = b"s", b"e"

@@ -81,7 +81,7 @@ class FleetRun:
         self.control_path: Path | None = None
         self.keyboard: Keyboard | None = None
         self._meter = SpeedMeter(self.bridge)
-        self._folder_of_start = Path.cwd()
+        self._start_folder = _working_folder()
         self._verdict = Verdict(self.bridge, self.fleet)
         if self.options.until_done:
             self._verdict.require_end()
@@ -160,7 +160,7 @@ class FleetRun:
         """What answers to ``pico-gz ctl`` say of the run as a whole."""
         return {
             "run": self.control_path.stem if self.control_path else self.fleet.name,
-            "folder": str(self._folder_of_start),
+            "folder": self._start_folder,
             "speed_now": self.speed_now(),
             "failures": {str(i): dict(units) for i, units in self.fail.active.items() if units},
         }
@@ -427,6 +427,13 @@ class FleetRun:
         )
         opened.callback(view.close)
         self._connections.append(view.line)
+
+
+def _working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return ""
 
 
 def _arm_by_key(pilots: Mapping[int, GcsVehicle], vehicle_id: int, wanted: bool) -> bool:
