@@ -247,8 +247,9 @@ def print_start(session: FleetRun) -> None:
     for line in session.connection_lines():
         print(line)
     if session.control_path is not None:
-        run = session.control_path.stem
-        print(f"Control it from another terminal: pico-gz ctl --run {run} status")
+        ctl = f"pico-gz ctl --run {session.control_path.stem}"
+        ctl = fleet.outside.ctl if fleet.outside else ctl
+        print(f"Control it from another terminal: {ctl} status")
     limit = limit_line(session)
     if limit:
         print(limit)

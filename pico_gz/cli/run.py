@@ -138,6 +138,7 @@ def run(
                 dashboard=dashboard_bind,
                 allow_gcs_sysid=allow_gcs_sysid,
                 keep_params=keep_params,
+                contacts=not no_contacts,
             ),
             port_offset=port_offset,
         )

@@ -27,7 +27,7 @@ from pico_gz.run.commands import (
     run_commands,
     with_status,
 )
-from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.control_socket import Command, ControlServer, socket_path
 from pico_gz.run.event_sources import (
@@ -37,6 +37,7 @@ from pico_gz.run.event_sources import (
     TextReporter,
 )
 from pico_gz.run.gazebo_rules import has_own_world
+from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.recording.run_folder import RunFolder
@@ -45,6 +46,7 @@ from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
 from pico_gz.run.verdict import Verdict
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
+from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class FleetRun:
             self._verdict.require_end()
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
+        self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
         self._closing = contextlib.ExitStack()
 
@@ -225,6 +228,13 @@ class FleetRun:
         bridge.after_step.add(self._meter)
         self._open_commands(opened, commanded, starter)
 
+    def _placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
+        """A mission where its vehicle is to drive it."""
+        if not self.options.relative_missions:
+            return lists
+        first_start = self.fleet.vehicles[0].config.pose
+        return shifted(lists, self.frame, plan.config.pose, first_start)
+
     def _spawn(
         self, opened: contextlib.ExitStack
     ) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
@@ -286,7 +296,7 @@ class FleetRun:
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        TextReporter(self.bridge, commanded)
+        self.bridge.timeline.add_state("texts", TextReporter(self.bridge, commanded))
         scripts = [
             p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
         ]
@@ -397,6 +407,12 @@ class FleetRun:
         opened.callback(server.close)
         self.bridge.add_autopilots(server)
         self._connections.append(external_setup.mavlink_line(self.fleet))
+        for upload in external_setup.make_mission_uploads(
+            self.fleet, self.ports, partial(_report_upload, self.bridge), self._placed
+        ):
+            opened.callback(upload.close)
+            self.bridge.before_step.add(upload)
+            self.bridge.while_idle.add(upload)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
@@ -446,6 +462,10 @@ def _arm_by_key(pilots: Mapping[int, GcsVehicle], vehicle_id: int, wanted: bool)
     else:
         pilot.disarm()
     return True
+
+
+def _report_upload(bridge: SitlBridge, vehicle_id: int, text: str, severity: int) -> None:
+    report_event(bridge, "mission", text, vehicle_id, severity=severity)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

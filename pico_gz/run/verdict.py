@@ -9,6 +9,7 @@ import msgspec
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.bridge.timeline import Marks
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionType
@@ -52,7 +53,20 @@ class Verdict:
         self._expected_s: dict[int, float] = {}  # at cruise speed
         self._not_started: Callable[[], frozenset[int]] = frozenset
         self.impossible: dict[int, str] = {}
+        self._marks: Marks[tuple[dict[int, list[str]], dict[int, str]]] = Marks()
         bridge.events.listen(self._note)
+        bridge.timeline.add_past(self)
+
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken now."""
+        raised = {vehicle_id: list(texts) for vehicle_id, texts in self._raised.items()}
+        self._marks.note(moment, (raised, dict(self._touched)))
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Forget what happened after a snapshot."""
+        raised, touched = self._marks.get(moment, ({}, {}))
+        self._raised = {vehicle_id: list(texts) for vehicle_id, texts in raised.items()}
+        self._touched = dict(touched)
 
     def _note(self, event: BridgeEvent) -> None:
         if event.kind == "contact":
@@ -89,10 +103,8 @@ class Verdict:
             pilot = commanded.get(plan.id)
             if pilot is not None:
                 self._expected_s[plan.id] = mission_time_s(pilot, frame, plan.config.pose)
-                if len(pilot.missions.items(MissionType.MISSION)) < 2:
-                    file = plan.mission
-                    why = f"its mission {file} is empty" if file else "it has no mission"
-                    self.impossible[plan.id] = why
+                if len(pilot.missions.items(MissionType.MISSION)) < 2:  # item 0 is home
+                    self.impossible[plan.id] = "it has no mission"
             elif plan.config.autopilot.startswith(SCRIPT_PREFIX):
                 seconds = script_time_s(plan.config.autopilot, plan.rover.drive)
                 self._expected_s[plan.id] = seconds

@@ -16,6 +16,7 @@ from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
+from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.port_plan import SimWire, plan_ports, sim_wire
 from pico_gz.run.config.settings import (
     GazeboSection,
@@ -85,6 +86,7 @@ class FleetConfig:
         obstacles: what stands in the way.
         vehicles: in id order.
         warnings: what people should know, one sentence each.
+        outside: names and addresses outside of the container, if the run is in one.
     """
 
     name: str
@@ -111,6 +113,7 @@ class FleetConfig:
     failure_injection: bool = False
     keep_params: bool = False
     dashboard_is_fixed: bool = False
+    outside: Outside | None = None
 
     @property
     def speed(self) -> float | None:
@@ -171,6 +174,7 @@ class FleetConfig:
         on_gazebo: Collection[int] | None = None,
         own_world: bool = True,
         dashboard: bool = True,
+        radio: bool = False,
     ) -> PortPlan:
         """All ports of this fleet.
 
@@ -178,6 +182,7 @@ class FleetConfig:
             on_gazebo: ids that Gazebo simulates; default: those whose adapter says so.
             own_world: whether the kit generated Gazebo's world.
             dashboard: whether the browser view is on.
+            radio: whether to name the ports of ``--rc udp``.
         """
         links = [(link, None) for link in self.links]
         ids = self.on_gazebo() if on_gazebo is None else on_gazebo
@@ -189,6 +194,7 @@ class FleetConfig:
             dashboard=dashboard,
             dashboard_is_fixed=self.dashboard_is_fixed,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
+            radio=radio,
         )
 
     def _wires(self, on_gazebo: Collection[int], *, own_world: bool) -> dict[int, SimWire]:

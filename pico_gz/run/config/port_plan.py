@@ -19,6 +19,7 @@ from pico_gz.core.ports import (
     VehiclePorts,
     is_loopback,
     parse_address,
+    rc_port,
     vehicle_ports,
 )
 from pico_gz.core.vehicle_config import VehicleConfig
@@ -114,6 +115,7 @@ def plan_ports(
     dashboard: bool = False,
     dashboard_is_fixed: bool = False,
     links: Sequence[tuple[Link, int | None]] = (),
+    radio: bool = False,
 ) -> PortPlan:
     """Plan the ports of a fleet, in id order; nothing is checked yet.
 
@@ -125,6 +127,7 @@ def plan_ports(
         dashboard: whether the browser view is on.
         dashboard_is_fixed: whether its port stays where it is, whatever the offset.
         links: further MAVLink links, each with its vehicle or None for the fleet.
+        radio: whether to name the ports of ``--rc udp``, which other runs leave alone.
     """
     wires, net = wires or {}, net or NetSection()
     vehicles = sorted(vehicles, key=lambda vehicle: vehicle.id)
@@ -153,6 +156,18 @@ def plan_ports(
                 for port in (pair, pair + 1)
                 if port not in used
             ]
+    if radio:
+        uses += [
+            _use(
+                "udp",
+                rc_port(ports.vehicle_id, external=bool(ports.server)) + rules.offset,
+                net.bind,
+                PortRole.RESERVED,
+                "radio control, with --rc udp",
+                ports,
+            )
+            for ports in planned
+        ]
     uses += shared
     uses += [link.use(names.get(owner or 0, "fleet"), owner) for link, owner in links]
     if tcp_port:
