@@ -206,6 +206,15 @@ def test_a_run_whose_observer_raised_has_failed():
     assert "An observer after a step raised OSError: no room (3 times)" in problems[0].reason
 
 
+def test_what_raised_after_a_snapshot_is_forgotten_when_it_is_restored():
+    with session_of(duration_s=0.1) as session:
+        saved = session.bridge.snapshot()
+        session.bridge.after_step.add(lambda view: 1 // 0)
+        assert session.run().problems
+        session.bridge.restore(saved)
+        assert session.result().problems == []
+
+
 def test_a_rover_that_left_the_world_has_failed():
     with session_of(duration_s=0.1) as session:
         session.bridge.set_pose(1, 250_000.0, 0.0, 0.0)
