@@ -97,6 +97,17 @@ class EventLog:
         """Call ``listener`` with every event from now on, on the thread that caused it."""
         self._listeners.append(listener)
 
+    def since(self, number: int) -> tuple[list[BridgeEvent], int]:
+        """The events after the first ``number`` ones, as far as they are kept, and how many were.
+
+        A negative number gives none of them.
+        """
+        with self._counting:
+            total = self.counts.total()
+            new = total if number < 0 else number
+            kept = list(self.recent)
+        return kept[max(0, len(kept) - max(0, total - new)) :] if total > new else [], total
+
     def mark(self, moment: str) -> None:
         """Note that a snapshot was taken now."""
         with self._counting:

@@ -15,12 +15,13 @@ import typer
 
 from pico_gz import __version__
 from pico_gz.cli.output import EXIT_CODES, ExitCode, report
+from pico_gz.cli.signals import usual_signals
 
 # Name -> where the function (or a Typer with commands of its own) is, and what help says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("pico_gz.cli.fleet_files:init", "Write a commented fleet file to start from."),
     "run": ("pico_gz.cli.run:run", "Run a fleet."),
-    "ctl": ("pico_gz.cli.ctl:ctl", "Pause, step, speed up or disturb a running run."),
+    "ctl": ("pico_gz.cli.ctl:ctl", "Pause, step, command or disturb a running run."),
     "world": ("pico_gz.cli.worlds:world", "Generate a Gazebo world for a fleet."),
     "lint": ("pico_gz.cli.worlds:lint", "Find mistakes in SDF worlds and models."),
     "ports": ("pico_gz.cli.fleet_files:ports", "Show the port plan of a fleet; refuse clashes."),
@@ -43,6 +44,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("pico_gz.cli.bench:bench", "Measure how fast the kit is on this machine."),
 }
 
+_HELP = {"help_option_names": ["-h", "--help"]}
+# Its arguments may be negative numbers, which are no options.
+_TAKES_NUMBERS = ("ctl",)
+# Commands that cannot end with all of the exit codes.
+_ONLY_CODES = {"init": "0 2 4", "ctl": "0 1 2", "ports": "0 2 3 4", "diff": "0 1 2"}
 _SECTIONS_AS_WRITTEN = ("Example", "Exit codes")
 
 
@@ -50,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     _replace_closed_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if _command_of(arguments) != "run":  # which stops cleanly from its first moment on
+        usual_signals()
     sys.exit(int(run_command(arguments)))
 
 
@@ -57,7 +65,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run one command line; every error becomes words and an exit code here."""
     as_json = "--json" in arguments
     try:
-        app = build_app(next((word for word in arguments if not word.startswith("-")), ""))
+        app = build_app(_command_of(arguments))
         result = app(list(arguments) or ["--help"], standalone_mode=False, prog_name="pico-gz")
         sys.stdout.flush()
     except SystemExit as stop:
@@ -72,6 +80,10 @@ def run_command(arguments: Sequence[str]) -> int:
         _give_up_stdout_if_broken()
         return code
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _command_of(arguments: Sequence[str]) -> str:
+    return next((word for word in arguments if not word.startswith("-")), "")
 
 
 def _replace_closed_streams() -> None:
@@ -107,6 +119,7 @@ def build_app(wanted: str) -> typer.Typer:
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
+        context_settings=_HELP,
     )
     app.callback()(_options)
     for name, (target, summary) in COMMANDS.items():
@@ -144,12 +157,26 @@ def _load(target: str) -> Any:
 def _add(
     app: typer.Typer, name: str, command: typer.Typer | Callable[..., Any], summary: str
 ) -> None:
-    epilog = _as_written(EXIT_CODES)
+    epilog = _as_written(_exit_codes_of(name))
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name, short_help=summary, epilog=epilog)
     else:
-        help_text = _help_of(command)
-        app.command(name, help=help_text, short_help=summary, epilog=epilog)(command)
+        settings = {**_HELP, "ignore_unknown_options": name in _TAKES_NUMBERS}
+        app.command(
+            name,
+            help=_help_of(command),
+            short_help=summary,
+            epilog=epilog,
+            context_settings=settings,
+        )(command)
+
+
+def _exit_codes_of(name: str) -> str:
+    """The lines of the exit codes that a command can end with."""
+    head, *lines = EXIT_CODES.splitlines()
+    wanted = _ONLY_CODES.get(name, "").split()
+    shown = [line for line in lines if not wanted or line.split()[0] in wanted]
+    return "\n".join([head, *shown])
 
 
 def _help_of(command: Callable[..., Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import platform
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ _ON_REQUEST = {"gazebo": "gazebo"}
 
 def bench(
     only: Annotated[
-        list[str] | None, typer.Option(help="Measure only this group; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="Measure only this group; may be repeated."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 when a goal is missed.")
@@ -48,6 +50,8 @@ def bench(
       pico-gz bench --only simulator --only start --json
       pico-gz bench --only gazebo
     """
+    # What fleets of a measurement warn of is no news here.
+    logging.getLogger("pico_gz").addHandler(logging.NullHandler())
     reference_us = bare_loop_us()
     figures = list(_measure(_chosen(only), quiet=as_json))
     missed = [figure for figure in figures if not figure.reached]
@@ -100,6 +104,8 @@ def _print(figures: list[Figure], reference_us: float) -> None:
     for figure in figures:
         if profile := profile_line(figure):
             print(f"\nWhere the time of {figure.name} goes: {profile}.")
+        elif not figure.reached:
+            print(f"\n{figure.name} has no profile: it measures more than one process.")
     print(f"\nReference: one turn of a bare Python loop takes {reference_us:.3f} us here.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +24,7 @@ from pico_gz.cli.tools.comparison import (
     phase_results,
     require_plots,
 )
+from pico_gz.errors import MissingProgramError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.simulators import choose_adapters
@@ -52,14 +52,14 @@ def compare(
       pico-gz compare fleet.toml
       pico-gz compare --rovers 1 --plot difference.png --json
     """
-    show_warnings(sys.stderr)
+    show_warnings()
     overrides = FleetOverrides(rovers=rovers, autopilot="none")
     fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
     names = (first, second)
     if plot is not None:
         require_plots()
     for name in names:  # before any of them takes time
-        choose_adapters(fleet.with_adapters({plan.id: name for plan in fleet.vehicles}))
+        _require_usable(fleet, name)
     tracks = []
     for name in names:
         print_progress(f"Driving on {name} ...")
@@ -74,6 +74,16 @@ def compare(
         if plot is not None:
             print(f"\nDrawn: {plot}")
     return ExitCode.DONE
+
+
+def _require_usable(fleet: FleetConfig, name: str) -> None:
+    try:
+        choose_adapters(fleet.with_adapters({plan.id: name for plan in fleet.vehicles}))
+    except MissingProgramError as error:
+        raise MissingProgramError(
+            error.message,
+            hint="pico-gz doctor tells how to get it; --first and --second take other simulators.",
+        ) from error
 
 
 def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]) -> None:

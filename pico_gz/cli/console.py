@@ -1,37 +1,47 @@
-"""The terminal: tables, log lines, live status, signals."""
+"""The terminal: log lines, the live status of a run, start and summary."""
 
 from __future__ import annotations
 
 import logging
-import math
 import os
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from pico_gz.bridge.clock import FreeRunning, speed_of
-from pico_gz.cli.output import ExitCode, print_progress, print_table
+from pico_gz.bridge.fleet import VehicleInstance
+from pico_gz.cli.output import figure, plural, print_table
 from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.result import RunResult
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, Group
+    from rich.table import Table
 
+    from pico_gz.vehicle.rc.keyboard import Keyboard
+
+
+# --- log lines --------------------------------------------------------------------------------
 
 # The same sentence again within this time is not news.
 _REPEAT_S = 10.0
+# More lines than this in one second are counted instead of shown.
+_LINES_PER_S = 20
 
 
-class _NotAgain(logging.Filter):
-    """Lets a sentence through once per ten seconds."""
+class _Limit(logging.Filter):
+    """Lets a sentence through once per ten seconds, and a bounded number of them per second."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last_s: dict[str, float] = {}
+        self._second = 0
+        self._shown = 0
+        self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
@@ -40,35 +50,66 @@ class _NotAgain(logging.Filter):
         if len(self._last_s) > 1000:
             self._last_s.clear()
         self._last_s[text] = record.created
+        return self._has_room(record, text)
+
+    def _has_room(self, record: logging.LogRecord, text: str) -> bool:
+        if int(record.created) != self._second:
+            self._second, self._shown = int(record.created), 0
+        self._shown += 1
+        if self._shown > _LINES_PER_S and record.levelno < logging.ERROR:
+            self._left_out += 1
+            return False
+        if self._left_out:
+            more = plural(self._left_out, "warning")
+            record.msg = f"{text} ({more} before it not shown: pico-gz ctl watch shows all.)"
+            record.args = ()
+            self._left_out = 0
         return True
 
 
-def show_warnings(stream: TextIO) -> None:
-    """Write warnings and errors of the kit to ``stream``, one line each."""
-    root = logging.getLogger("pico_gz")
-    if any(getattr(handler, "is_pico_gz", False) for handler in root.handlers):
-        return
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    handler.addFilter(_NotAgain())
-    handler.is_pico_gz = True  # type: ignore[attr-defined]
-    handler.setLevel(logging.WARNING)
-    root.addHandler(handler)
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to what ``sys.stderr`` is now: the live status puts itself there."""
 
+    is_pico_gz = True
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self, logging.WARNING)
+        self.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        self.addFilter(_Limit())
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return sys.stderr
+
+
+def show_warnings() -> None:
+    """Write warnings and errors of the kit to stderr, one line each."""
+    root = logging.getLogger("pico_gz")
+    if not any(getattr(handler, "is_pico_gz", False) for handler in root.handlers):
+        root.addHandler(_StderrHandler())
+
+
+# --- while it runs ----------------------------------------------------------------------------
 
 TABLE_LIMIT = 20
 _TERMINAL_PERIOD_S = 0.25
 _PLAIN_PERIOD_S = 5.0
+_TABLE_HEAD = 2  # lines above its rows
+_SPARE = 2  # lines that stay free for what is logged
 
 
 class LiveStatus:
-    """Shows how a run goes while the block lasts; reads published views, disturbs nothing."""
+    """Shows how a run goes while the block lasts; reads published views, disturbs nothing.
+
+    On a terminal a picture at its bottom, with everything that is printed or logged above it;
+    elsewhere, and on a terminal that cannot move its cursor, one line now and then.
+    """
 
     def __init__(self, session: FleetRun) -> None:
         self._session = session
         self._closed = threading.Event()
-        self._on_terminal = sys.stdout.isatty()
-        target = self._loop_terminal if self._on_terminal else self._loop_plain
+        drawable = sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+        target = self._loop_terminal if drawable else self._loop_plain
         self._thread = threading.Thread(target=target, name="pico-gz-status", daemon=True)
 
     def __enter__(self) -> LiveStatus:
@@ -87,61 +128,106 @@ class LiveStatus:
                 return
 
     def _loop_terminal(self) -> None:
+        from rich.console import Console
         from rich.live import Live
 
-        with Live(picture(self._session), refresh_per_second=4, transient=True) as live:
+        console = Console(highlight=False)
+        with Live(
+            picture(self._session, console),
+            console=console,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stderr=sys.stderr.isatty(),  # a file gets its lines itself
+        ) as live:
             while not self._closed.wait(_TERMINAL_PERIOD_S):
-                live.update(picture(self._session))
+                live.update(picture(self._session, console))
 
 
-def picture(session: FleetRun) -> Group:
-    """The headline and, for a fleet that fits, a table; texts of rovers are no markup."""
+def picture(session: FleetRun, console: Console) -> Group:
+    """What fits the screen: headline, rovers or those in trouble, and the keyboard's sticks."""
     from rich.console import Group
+    from rich.text import Text
+
+    lines = [Text(headline(session), no_wrap=True, overflow="ellipsis")]
+    keyboard = session.keyboard
+    sticks = keyboard.lines(_driven_name(session, keyboard)) if keyboard is not None else []
+    below = [Text(line, no_wrap=True, overflow="ellipsis") for line in sticks]
+    room = console.height - len(lines) - len(below) - _TABLE_HEAD - _SPARE
+    vehicles = list(session.bridge.vehicles)
+    if len(vehicles) > min(TABLE_LIMIT, room):
+        troubles = session.troubles()
+        lines.append(Text(_modes(vehicles, len(troubles)), no_wrap=True, overflow="ellipsis"))
+        room -= 1
+        vehicles = [vehicle for vehicle in vehicles if vehicle.id in troubles][: max(0, room)]
+        table = _table(rows(session, vehicles, troubles), "trouble")
+    else:
+        table = _table(rows(session, vehicles, {}), "message")
+    return Group(*lines, *([table] if table.rows else []), *below)
+
+
+def _driven_name(session: FleetRun, keyboard: Keyboard) -> str:
+    return session.fleet.vehicle(keyboard.chosen).config.label
+
+
+def _table(cells: Iterator[tuple[str, ...]], last: str) -> Table:
+    """Texts of rovers are no markup; each row is one line."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    shown = [Text(headline(session))]
-    table = Table("rover", "north m", "east m", "yaw", "mode", "armed", "wp", "message")
-    for row in rows(session):
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("rover", "north m", "east m", "yaw", "mode", "armed", "wp"):
+        to_right = name in ("north m", "east m", "yaw", "wp")
+        table.add_column(name, justify="right" if to_right else "left", no_wrap=True)
+    table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1)
+    for row in cells:
         table.add_row(*map(Text, row))
-    return Group(*shown, table) if table.rows else Group(*shown)
+    return table
+
+
+def _modes(vehicles: Sequence[VehicleInstance], troubled: int) -> str:
+    counts = Counter(vehicle.status().mode or "-" for vehicle in vehicles)
+    modes = ", ".join(f"{number} {mode}" for mode, number in counts.most_common())
+    trouble = f"{troubled} in trouble:" if troubled else "none in trouble"
+    return f"{modes}; {trouble}"
 
 
 def headline(session: FleetRun) -> str:
     """One line: time, progress, speed, state."""
     bridge = session.bridge
     time_s = bridge.view.time_us / 1e6
-    duration_s = session.options.duration_s
-    progress = f" of {duration_s:g} s ({100.0 * time_s / duration_s:.0f} %)" if duration_s else " s"
+    limit_s = session.limit_s
+    progress = f" of {limit_s:g} s ({100.0 * time_s / limit_s:.0f} %)" if limit_s else " s"
     vehicles = list(bridge.vehicles)
     armed = sum(vehicle.status().armed for vehicle in vehicles)
     return (
-        f"{time_s:8.1f}{progress}  {bridge.stats.real_time_factor:.2f}x  {bridge.state.value}  "
-        f"{len(vehicles)} rovers, {armed} armed, {bridge.stats.lost_steps} lost steps"
+        f"{time_s:8.1f}{progress}  {session.speed_now():.2f}x  {bridge.state.value}  "
+        f"{plural(len(vehicles), 'rover')}, {armed} armed, {bridge.stats.lost_steps} lost steps"
     )
 
 
-def rows(session: FleetRun) -> Iterator[tuple[str, ...]]:
-    """One row per rover, up to the limit; above it the headline says enough."""
+def rows(
+    session: FleetRun, vehicles: Sequence[VehicleInstance], troubles: dict[int, str]
+) -> Iterator[tuple[str, ...]]:
+    """One row per rover; its trouble, if it has one here, instead of its last message."""
     view = session.bridge.view
-    vehicles = list(session.bridge.vehicles)
-    if len(vehicles) > TABLE_LIMIT:
-        return
     for vehicle in vehicles:
         truth, status = view.truth.get(vehicle.id), vehicle.status()
         if truth is None:
             continue
         yield (
             vehicle.config.label,
-            f"{truth.north_m:.2f}",
-            f"{truth.east_m:.2f}",
-            f"{math.degrees(yaw_from_quat(truth.quat_wxyz)):.0f}",
+            figure(truth.north_m, 2),
+            figure(truth.east_m, 2),
+            figure(yaw_from_quat(truth.quat_wxyz) * DEG_PER_RAD, 0),
             status.mode,
             "yes" if status.armed else "no",
             str(status.waypoint) if status.waypoint >= 0 else "-",
-            status.last_message,
+            troubles.get(vehicle.id, status.last_message),
         )
 
+
+# --- before and after -------------------------------------------------------------------------
 
 MAX_ROWS = 20
 
@@ -155,22 +241,41 @@ def print_start(session: FleetRun) -> None:
     pace = "as fast as possible" if speed is None else f"at {speed:g}x"
     kind = "free-running" if isinstance(mode, FreeRunning) else "lockstep"
     print(
-        f"{fleet.name}: {len(fleet.vehicles)} rover{'s' * (len(fleet.vehicles) > 1)} on "
+        f"{fleet.name}: {plural(len(fleet.vehicles), 'rover')} on "
         f"{', '.join(session.bridge.list_adapters())}, {kind} {pace}, seed {fleet.seed}"
     )
     for line in session.connection_lines():
         print(line)
     if session.control_path is not None:
-        ctl = fleet.outside.ctl if fleet.outside else "pico-gz ctl"
-        print(f"Control it from another terminal: {ctl} status|pause|step 10|speed 5")
+        ctl = f"pico-gz ctl --run {session.control_path.stem}"
+        ctl = fleet.outside.ctl if fleet.outside else ctl
+        print(f"Control it from another terminal: {ctl} status")
+    limit = limit_line(session)
+    if limit:
+        print(limit)
+    if session.keyboard is not None and not sys.stdout.isatty():
+        print("Keys: " + session.keyboard.lines("")[-1])
+    if session.options.paused:
+        print("It starts paused: pico-gz ctl resume, or step 1.")
     sys.stdout.flush()
+
+
+def limit_line(session: FleetRun) -> str:
+    """When a run that is pass or fail has failed; empty for any other."""
+    options, limit_s = session.options, session.limit_s
+    if not options.until_done or limit_s is None:
+        return ""
+    line = f"It fails when it is not done within {limit_s:.0f} s of simulation time"
+    if options.timeout_s is None and options.duration_s is None:
+        line += " (three times the longest mission at cruise speed + 60 s; --timeout S changes it)"
+    return line + "."
 
 
 def print_summary(result: RunResult) -> None:
     """Print the figures of a finished run."""
     print(
         f"\n{result.sim_time_s:.1f} s simulated in {result.wall_s:.1f} s "
-        f"({result.rtf:.1f}x real time), {result.steps} steps, {result.lost_steps} lost"
+        f"({result.rtf:.1f}x real time), {plural(result.steps, 'step')}, {result.lost_steps} lost"
     )
     latency = result.latency_ms
     print(
@@ -179,10 +284,10 @@ def print_summary(result: RunResult) -> None:
     )
     rows = [
         (
-            vehicle_id,
-            f"{vehicle.north_m:.2f}",
-            f"{vehicle.east_m:.2f}",
-            f"{vehicle.yaw_deg:.0f}",
+            int(vehicle_id),
+            figure(vehicle.north_m, 2),
+            figure(vehicle.east_m, 2),
+            figure(vehicle.yaw_deg, 0),
             vehicle.mode,
             "armed" if vehicle.armed else "disarmed",
             vehicle.last_message,
@@ -195,67 +300,9 @@ def print_summary(result: RunResult) -> None:
     if result.recording:
         print(f"Recording: {result.recording}")
     print(f"Trace: {result.trace_sha256}")
-
-
-_EXIT_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
-
-# Two seconds after the signal all must be over: this long a step may still take, and this
-# long the last words.
-_PATIENCE_S = 1.5
-_LAST_WORDS_S = 0.4
-
-
-class StopOnSignal:
-    """Calls ``stop`` on the first signal and ends the process on the second.
-
-    A step that hangs in foreign code would keep the run from stopping: ``last_words`` are said
-    without it then, and the process ends.
-
-    Attributes:
-        exit_code: what the shell should see; 0 while no signal came.
-    """
-
-    def __init__(
-        self, stop: Callable[[], None], last_words: Callable[[], None] = lambda: None
-    ) -> None:
-        self._stop = stop
-        self._last_words = last_words
-        self._before: dict[int, Any] = {}
-        self._patience = _daemon_timer(_PATIENCE_S, self._leave)
-        self.exit_code = 0
-
-    def __enter__(self) -> StopOnSignal:
-        for number in _EXIT_CODES:
-            self._before[number] = signal.signal(number, self._received)
-        # A terminal that closes must not end a run in the middle of a step.
-        self._before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._patience.cancel()
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _received(self, number: int, frame: FrameType | None) -> None:
-        if self.exit_code:
-            os._exit(self.exit_code)
-        self.exit_code = _EXIT_CODES[signal.Signals(number)]
-        self._patience.start()
-        self._stop()
-
-    def _leave(self) -> None:
-        _daemon_timer(_LAST_WORDS_S, lambda: os._exit(self.exit_code)).start()
-        try:
-            print_progress("The step under way does not end: left without it.")
-            self._last_words()
-            sys.stdout.flush()
-        except Exception as exc:  # the process ends, whatever they run into
-            print_progress(f"There is no summary: {type(exc).__name__}: {exc}")
-        finally:
-            os._exit(self.exit_code)
-
-
-def _daemon_timer(delay_s: float, call: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(delay_s, call)
-    timer.daemon = True
-    return timer
+    if result.problems:
+        print(f"Failed: {plural(len(result.problems), 'problem')}")
+    for problem in result.problems[:MAX_ROWS]:
+        print(f"  {problem.name}: {problem.reason}")
+    if len(result.problems) > MAX_ROWS:
+        print(f"  ... and {len(result.problems) - MAX_ROWS} more (--json has all)")

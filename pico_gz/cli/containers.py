@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pico_gz.cli.console import StopOnSignal
 from pico_gz.cli.fleet_options import AUTO, open_fleet
 from pico_gz.cli.options import AsJson, FleetPath, Rovers, RunName, Seed, Speed
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
+from pico_gz.cli.signals import StopOnSignal
 from pico_gz.cli.tools.containers.compose_file import problems
 from pico_gz.cli.tools.containers.engine import ContainerState, Engine, LogLine, lines_of, merged
 from pico_gz.cli.tools.containers.stack import (
@@ -95,7 +95,7 @@ def up(
         runs=runs,
         record=record,
     )
-    with Engine() as engine, StopOnSignal(_interrupt) as stopped:
+    with Engine() as engine, StopOnSignal(interrupt=True) as stopped:
 
         def attempt(settings: StackSettings) -> Addresses:
             return start(settings, engine, build=build, timeout_s=timeout, report=print_progress)
@@ -111,10 +111,6 @@ def up(
     else:
         _print_addresses(settings, fleet, found)
     return ExitCode.DONE
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 def _checked_fleet(

@@ -11,7 +11,7 @@ import typer
 
 from pico_gz.cli.fleet_options import open_fleet
 from pico_gz.cli.options import Adapter, AllowGcsSysid, AsJson, FleetPath, Force, PortOffset, Rovers
-from pico_gz.cli.output import print_json, print_table, write_file
+from pico_gz.cli.output import plural, print_json, print_table, write_file
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan
 from pico_gz.core.resources import resource_path
@@ -41,13 +41,17 @@ def init(
     if as_json:
         print_json({"file": str(output), "rovers": rovers})
     else:
-        print(f"Wrote {output} for {rovers} rovers. Next: pico-gz run {output}")
+        print(f"Wrote {output} for {plural(rovers, 'rover')}. Next: pico-gz run {output}")
 
 
 def fleet_text(rovers: int) -> str:
     """The example fleet file for another number of rovers."""
     text = resource_path("worlds/default.toml").read_text(encoding="utf-8")
-    changes = {"name": f'"{rovers}_rovers"', "count": str(rovers)} if rovers != 3 else {}
+    changes = (
+        {"name": f'"{"one_rover" if rovers == 1 else f"{rovers}_rovers"}"', "count": str(rovers)}
+        if rovers != 3
+        else {}
+    )
     if rovers == 255:
         changes["allow_gcs_sysid"] = "true"
     for key, value in changes.items():

@@ -56,7 +56,10 @@ _NEEDS = (Need.LIGHTWEIGHT, Need.GAZEBO, Need.DOCKER)
 def doctor(
     require: Annotated[
         list[Need] | None,
-        typer.Option(help="Exit with 4 unless this is usable: gazebo or docker; may be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="Exit with 4 unless this is usable: gazebo or docker; may be repeated.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

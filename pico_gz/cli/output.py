@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -138,12 +139,26 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
         ) from None
 
 
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: ``1 rover``, ``3 rovers``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def figure(value: float | None, digits: int) -> str:
+    """A number with so many digits after the point; never "-0", and "-" for none."""
+    return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+_FIGURE = re.compile(r"-?\d[\d.,]*( ?%)?|-|")
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print columns, each as wide as its widest cell; numbers to the right."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     numeric = [
-        bool(rows) and all(isinstance(row[index], int) for row in rows)
+        any(any(map(str.isdigit, row[index])) for row in cells)
+        and all(_FIGURE.fullmatch(row[index]) for row in cells)
         for index in range(len(header))
     ]
     for line in [list(header), ["-" * width for width in widths], *cells]:

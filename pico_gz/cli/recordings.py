@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from pico_gz.cli.console import StopOnSignal, show_warnings
+from pico_gz.cli.console import show_warnings
 from pico_gz.cli.options import AsJson, RunFolder
 from pico_gz.cli.output import ExitCode, print_json
+from pico_gz.cli.signals import StopOnSignal
 from pico_gz.errors import ConfigError
 from pico_gz.run.recording.diff import diff_runs
 from pico_gz.run.recording.plots import plot_run
@@ -43,7 +43,7 @@ def replay(
 
     if not 0.0 < speed <= 1000.0:
         raise ConfigError(f"A speed of {speed:g} is not possible.", hint="Above 0, at most 1000.")
-    show_warnings(sys.stderr)
+    show_warnings()
     with Replay(run, speed=speed) as shown, StopOnSignal(shown.bridge.stop) as stopped:
         if dashboard_bind is not None:
             net = dataclasses.replace(shown.fleet.net, dashboard=dashboard_bind)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of, with_speed
-from pico_gz.bridge.published import BridgeEvent, BridgeState
+from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.portable_math import DEG_PER_RAD
@@ -29,16 +33,62 @@ MAX_SINGLE_STEPS = 1_000_000
 STEP_ANSWER_S = 5.0  # a request for single steps is answered when they are done, or after this
 
 
-def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
-    """Command name -> function of the request."""
+PAUSE_ANSWER_S = 1.0  # a request to pause is answered when time stands, or after this
+MAX_DISTANCE_M = 1_000_000.0
+MAX_SPEED_MPS = 1_000.0
+
+
+class SpeedMeter:
+    """After each step, notes how fast simulated time passes now; pauses are not counted."""
+
+    def __init__(self, bridge: SitlBridge) -> None:
+        self._bridge = bridge
+        # (wall seconds without pauses, simulated us), oldest first
+        self._marks: deque[tuple[float, int]] = deque([(0.0, 0)])
+
+    def __call__(self, view: FleetView) -> None:
+        """Note one step."""
+        stats = self._bridge.stats
+        if stats.wall_s - self._marks[-1][0] < _MARK_EVERY_S:
+            return
+        self._marks.append((stats.wall_s, stats.sim_us))
+        while self._marks[0][0] < stats.wall_s - _MEASURED_S:
+            self._marks.popleft()
+
+    def now(self) -> float:
+        """Simulated seconds per second, over the last two seconds; 0 while paused."""
+        if self._bridge.state is BridgeState.PAUSED:
+            return 0.0
+        stats, (wall_s, sim_us) = self._bridge.stats, self._marks[0]
+        passed_s = stats.wall_s - wall_s
+        return (stats.sim_us - sim_us) / 1e6 / passed_s if passed_s > _MARK_EVERY_S else 0.0
+
+
+_MARK_EVERY_S = 0.1
+_MEASURED_S = 2.0
+
+
+def control_commands(
+    bridge: SitlBridge, fail_unit: Fail, about: Callable[[], Mapping[str, Any]] = dict
+) -> dict[str, Command]:
+    """Command name -> function of the request.
+
+    Args:
+        bridge: what they act on.
+        fail_unit: breaks and mends what vehicles have.
+        about: gives what every answer says of the run, beside ``status_of``.
+    """
+
+    def status(truth_now: Mapping[int, VehicleTruth] | None = None) -> dict[str, Any]:
+        return {**status_of(bridge, truth_now), **about()}
 
     def pause(_: Mapping[str, Any]) -> dict[str, Any]:
-        bridge.pause()
-        return status_of(bridge)
+        _pause(bridge)
+        return status()
 
     def resume(_: Mapping[str, Any]) -> dict[str, Any]:
         bridge.resume()
-        return status_of(bridge)
+        return status()
 
     def toggle(request: Mapping[str, Any]) -> dict[str, Any]:
         return resume(request) if bridge.state is BridgeState.PAUSED else pause(request)
@@ -47,26 +97,24 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
         count = integer(request, "count", 1, MAX_SINGLE_STEPS)
         wanted = bridge.stats.steps + count
         bridge.step(count)
-        end_s = time.monotonic() + STEP_ANSWER_S
-        while (
-            bridge.stats.steps < wanted
-            and bridge.state is BridgeState.PAUSED
-            and time.monotonic() < end_s
-        ):
-            time.sleep(0.005)
-        return status_of(bridge)
+        _wait_while(
+            lambda: bridge.stats.steps < wanted and bridge.state is BridgeState.PAUSED,
+            STEP_ANSWER_S,
+        )
+        return status()
 
     def speed(request: Mapping[str, Any]) -> dict[str, Any]:
         wanted = request.get("speed")
         factor = None if wanted == "max" else number(request, "speed")
         bridge.time_mode = with_speed(bridge.time_mode, factor)
-        return status_of(bridge)
+        return status()
 
     def set_pose(request: Mapping[str, Any]) -> dict[str, Any]:
         vehicle_id = integer(request, "id", 1, 255)
-        north_m, east_m = number(request, "north_m"), number(request, "east_m")
+        north_m = number(request, "north_m", MAX_DISTANCE_M)
+        east_m = number(request, "east_m", MAX_DISTANCE_M)
         yaw_deg = number(request, "yaw_deg")
-        speed_mps = number(request, "speed_mps") if "speed_mps" in request else 0.0
+        speed_mps = number(request, "speed_mps", MAX_SPEED_MPS) if "speed_mps" in request else 0.0
 
         def move() -> dict[int, VehicleTruth]:
             bridge.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
@@ -75,12 +123,14 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
             report_event(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
             return _truth_now(bridge)
 
-        return status_of(bridge, bridge.at_step_boundary(move))
+        return status(bridge.at_step_boundary(move))
 
     def fail(request: Mapping[str, Any]) -> dict[str, Any]:
         unit, kind = str(request.get("unit", "")), str(request.get("type", ""))
-        fail_unit(integer(request, "id", 1, 255), unit, kind)
-        return status_of(bridge)
+        vehicle_id = integer(request, "id", 1, 255)
+        fail_unit(vehicle_id, unit, kind)
+        name = bridge.get_vehicle(vehicle_id).config.label
+        return {**status(), "message": f"{unit} of {name}: {kind}"}
 
     return {
         "pause": pause,
@@ -90,8 +140,49 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
         "speed": speed,
         "set-pose": set_pose,
         "fail": fail,
-        "status": lambda _: status_of(bridge),
+        "status": lambda _: status(),
     }
+
+
+def _pause(bridge: SitlBridge) -> None:
+    """Hold time, and wait for the step under way: the answer must name the time that stays."""
+    bridge.pause()
+    _wait_while(lambda: bridge.view.state is BridgeState.RUNNING, PAUSE_ANSWER_S)
+
+
+def _wait_while(condition: Callable[[], bool], limit_s: float) -> None:
+    end_s = time.monotonic() + limit_s
+    while condition() and time.monotonic() < end_s:
+        time.sleep(0.002)
+
+
+def with_status(order: Command, bridge: SitlBridge, status: Command) -> Command:
+    """An order to rovers, answered with how the run stands after the next step."""
+
+    def carry_out(request: Mapping[str, Any]) -> Any:
+        order(request)
+        step = bridge.view.step
+        _wait_while(
+            lambda: bridge.view.step == step and bridge.state is BridgeState.RUNNING,
+            PAUSE_ANSWER_S,
+        )
+        return status({})
+
+    return carry_out
+
+
+def run_commands(bridge: SitlBridge, about: Callable[[], Mapping[str, Any]]) -> dict[str, Command]:
+    """What only ``pico-gz ctl`` may ask for: the end of the run, its events, its name."""
+
+    def stop(_: Mapping[str, Any]) -> dict[str, Any]:
+        bridge.stop()
+        return {**status_of(bridge), **about()}
+
+    def events(request: Mapping[str, Any]) -> dict[str, Any]:
+        found, newest = bridge.events.since(integer(request, "after", -1, sys.maxsize))
+        return {"events": msgspec.to_builtins(found), "newest": newest, **about()}
+
+    return {"stop": stop, "events": events, "whoami": lambda _: dict(about())}
 
 
 def status_of(
@@ -162,11 +253,13 @@ def integer(request: Mapping[str, Any], name: str, low: int, high: int) -> int:
     return value
 
 
-def number(request: Mapping[str, Any], name: str) -> float:
+def number(request: Mapping[str, Any], name: str, most: float = 1e9) -> float:
     """A finite number of a request, checked."""
     value = request.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"{name} is a number, not {value!r}.")
+    if not abs(value) <= most:
+        raise ConfigError(f"{name} = {value!r} is outside -{most:g}..{most:g}.")
     return float(value)
 
 

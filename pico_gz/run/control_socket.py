@@ -176,18 +176,44 @@ def running_runs() -> list[str]:
     return names
 
 
-def find_run(name: str | None = None) -> Path:
-    """The socket of the run of this name, or of the only one there is."""
+def find_run(name: str | None = None, *, anywhere: bool = True) -> Path:
+    """The socket of the run that is meant.
+
+    Args:
+        name: of the run, or of its fleet; ``None``: the only run there is.
+        anywhere: whether that may be a run that was started in another folder. Without it, a
+            run of this folder that has just ended is not mistaken for another one.
+
+    Raises:
+        ConfigError: there is none, or it is not clear which.
+    """
     names = running_runs()
-    if name is not None and name not in names:
-        raise ConfigError(f"There is no run {name!r}.", hint=_listing(names))
-    if name is None and len(names) != 1:
-        what = "Several runs are going on." if names else "No run is going on."
-        raise ConfigError(what, hint=_listing(names) if names else "Start one: pico-gz run")
-    return socket_path(name or names[0])
+    if name is not None:
+        found = [run for run in names if run == name or run.rpartition("-")[0] == name]
+        if len(found) != 1:
+            what = f"Several runs are called {name!r}." if found else f"There is no run {name!r}."
+            raise ConfigError(what, hint=_listing(found or names))
+        return socket_path(found[0])
+    if not names:
+        raise ConfigError("No run is going on.", hint="Start one: pico-gz run")
+    here = [run for run in names if _folder_of(run) == str(Path.cwd())]
+    candidates = here or (names if anywhere else [])
+    if len(candidates) == 1:
+        return socket_path(candidates[0])
+    several = len(names) > 1
+    what = "Several runs are going on." if several else "No run was started in this folder."
+    raise ConfigError(what, hint=_listing(names))
 
 
-def ask(path: Path, command: str, **arguments: Any) -> Any:
+def _folder_of(run: str) -> str:
+    """The folder in which a run was started; empty when it does not say."""
+    try:
+        return str(ask(socket_path(run), "whoami").get("folder", ""))
+    except PicoGzError:
+        return ""
+
+
+def ask(path: Path, command: str, /, **arguments: Any) -> Any:
     """Send one request and return its result.
 
     Raises:

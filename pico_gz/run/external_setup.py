@@ -21,6 +21,7 @@ from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, par
 
 if TYPE_CHECKING:
     from pico_gz.run.external_missions import MissionUpload
+    from pico_gz.vehicle.autopilot.mission_files import ItemLists
 
 _NAME = re.compile(r"[,\s]+")
 # ArduRover holds itself back to this; the kit paces the run, so it must not be the brake.
@@ -74,6 +75,16 @@ def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: 
     return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
 
 
+def mavlink_line(fleet: FleetConfig) -> str:
+    """Where a ground station finds the external vehicles, for people."""
+    ports = sorted(
+        plan.config.mavlink_port or fleet.rules.mavlink_port(plan.id)
+        for plan in external_plans(fleet)
+    )
+    span = str(ports[0]) if ports[0] == ports[-1] else f"{ports[0]}..{ports[-1]}"
+    return f"MAVLink: external autopilots send to UDP {fleet.net.gcs_host}:{span} themselves"
+
+
 def parameter_text(plan: VehiclePlan) -> str:
     """An external vehicle's ``rover.parm``: what fits its rover, then its own file as it is.
 
@@ -94,9 +105,19 @@ def parameter_text(plan: VehiclePlan) -> str:
 
 
 def make_mission_uploads(
-    fleet: FleetConfig, ports: PortPlan, report: Callable[[int, str, int], None]
+    fleet: FleetConfig,
+    ports: PortPlan,
+    report: Callable[[int, str, int], None],
+    move: Callable[[VehiclePlan, ItemLists], ItemLists],
 ) -> list[MissionUpload]:
-    """One for every external vehicle with a mission; ``report`` takes id, text and severity."""
+    """One for every external vehicle with a mission.
+
+    Args:
+        fleet: with the vehicles.
+        ports: where their autopilots listen.
+        report: takes id, text and severity.
+        move: puts the places of a mission where the vehicle is to drive it.
+    """
     plans = [plan for plan in external_plans(fleet) if plan.mission is not None]
     if not plans:
         return []
@@ -110,7 +131,7 @@ def make_mission_uploads(
             plan.config.label,
             # The first port may be a ground station's; ArduRover opens two more.
             (fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]),
-            read_item_lists(plan.mission),
+            move(plan, read_item_lists(plan.mission)),
             partial(report, plan.id),
         )
         for plan in plans

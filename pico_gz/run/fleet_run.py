@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
@@ -19,8 +19,15 @@ from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan, rc_port
 from pico_gz.core.units import us_from_seconds
-from pico_gz.run.commands import FailureSwitch, control_commands, report_event
-from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.commands import (
+    FailureSwitch,
+    SpeedMeter,
+    control_commands,
+    report_event,
+    run_commands,
+    with_status,
+)
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.control_socket import Command, ControlServer, socket_path
 from pico_gz.run.event_sources import (
@@ -30,18 +37,22 @@ from pico_gz.run.event_sources import (
     TextReporter,
 )
 from pico_gz.run.gazebo_rules import has_own_world
+from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.recording.run_folder import RunFolder
 from pico_gz.run.result import RunResult, summarize
 from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
+from pico_gz.run.verdict import Verdict
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
+from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
     from pico_gz.vehicle.external.fdm_server import FdmServer
+    from pico_gz.vehicle.rc.keyboard import Keyboard
 
 
 log = logging.getLogger(__name__)
@@ -70,6 +81,12 @@ class FleetRun:
         self.frame = local_frame(self.fleet)
         self.fail: FailureSwitch
         self.control_path: Path | None = None
+        self.keyboard: Keyboard | None = None
+        self._meter = SpeedMeter(self.bridge)
+        self._start_folder = _working_folder()
+        self._verdict = Verdict(self.bridge, self.fleet)
+        if self.options.until_done:
+            self._verdict.require_end()
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
         self.bridge.timeline.add_past(self._trace)
@@ -89,14 +106,43 @@ class FleetRun:
 
     def run(self, until: Callable[[FleetView], bool] | None = None) -> RunResult:
         """Run for the asked duration, until all vehicles are done, or until ``stop``."""
-        duration_s = self.options.duration_s
-        duration_us = us_from_seconds(duration_s) if duration_s else None
-        conditions = [condition for condition in (until, self._done_condition()) if condition]
-        self.bridge.run(duration_us, until=_any_of(conditions) if conditions else None)
+        limit_s = self.limit_s
+        done = self._verdict.is_done if self.options.until_done else None
+        conditions = [condition for condition in (until, done) if condition]
+        if self.options.paused:
+            self.bridge.pause()
+        if not self._is_hopeless():
+            self.bridge.run(
+                us_from_seconds(limit_s) if limit_s else None,
+                until=_any_of(conditions) if conditions else None,
+            )
+        self._report_absent()
         result = self.result()
         if self._folder is not None:
             self._folder.finish(result.as_dict())
         return result
+
+    def _report_absent(self) -> None:
+        """Name the vehicles whose external autopilot never connected."""
+        server = self.fail.external
+        for vehicle_id, stats in server.stats().items() if server is not None else ():
+            if not stats.packets:
+                name = self.fleet.vehicle(vehicle_id).config.label
+                text = f"{name}: no external autopilot connected, so it stood still."
+                report_event(self.bridge, "absent", text, vehicle_id, severity=4)
+
+    @property
+    def limit_s(self) -> float | None:
+        """Simulated seconds after which the run ends in any case; ``None``: never."""
+        asked_s = [s for s in (self.options.duration_s, self.options.timeout_s) if s is not None]
+        if self.options.until_done and not asked_s:
+            return self._verdict.limit_s()
+        return min((s for s in asked_s if s > 0.0), default=None)
+
+    def _is_hopeless(self) -> bool:
+        """Whether a mission can never be completed, and no time was given for it."""
+        asked = self.options.duration_s is not None or self.options.timeout_s is not None
+        return self.options.until_done and not asked and bool(self._verdict.impossible)
 
     def stop(self) -> None:
         """End the run after the step under way."""
@@ -110,7 +156,35 @@ class FleetRun:
             seed=self.fleet.seed,
             trace_sha256=self._trace.hexdigest(),
             recording=str(self._folder.path) if self._folder else None,
+            problems=self._verdict.problems(until_done=self.options.until_done),
         )
+
+    def about(self) -> dict[str, Any]:
+        """What answers to ``pico-gz ctl`` say of the run as a whole."""
+        return {
+            "run": self.control_path.stem if self.control_path else self.fleet.name,
+            "folder": self._start_folder,
+            "speed_now": self.speed_now(),
+            "failures": {str(i): dict(units) for i, units in self.fail.active.items() if units},
+        }
+
+    def speed_now(self) -> float:
+        """Simulated seconds per second at present; 0 while paused."""
+        return self._meter.now()
+
+    def troubles(self) -> dict[int, str]:
+        """Vehicle id -> what is wrong with it, for those with something wrong."""
+        found: dict[int, str] = {}
+        for vehicle in self.bridge.vehicles:
+            failures = self.fail.active.get(vehicle.id, {})
+            words = [f"{unit} {kind}" for unit, kind in failures.items()]
+            if vehicle.failed:
+                words.insert(0, "its autopilot failed")
+            elif vehicle.stalled:
+                words.insert(0, "does not answer")
+            if words:
+                found[vehicle.id] = ", ".join(words)
+        return found
 
     def connection_lines(self) -> list[str]:
         """Where ground stations meet this run, for people."""
@@ -126,30 +200,17 @@ class FleetRun:
         adapters = make_adapters(self.fleet, self.options, self.notes.append)
         for adapter in adapters:
             bridge.register_adapter(adapter)
-        commanded, to_start = spawn_vehicles(
-            bridge, self.fleet, self.frame, demo=self.options.demo, param_dir=self._param_dir()
-        )
-        for vehicle_id, pilot in commanded.items():
-            opened.callback(pilot.params.flush)
-            self._note_kept_parameters(vehicle_id)
+        commanded, to_start = self._spawn(opened)
         bridge.after_step.add(self._trace)
         server = self._open_external(opened)
-        fail = self.fail = FailureSwitch(bridge, self._open_rc(opened, server))
+        feeder = self._open_rc(opened, server)
+        if feeder is not None and feeder.keyboard is not None:
+            self.keyboard = feeder.keyboard
+            self.keyboard.arm = partial(_arm_by_key, commanded)
+        fail = self.fail = FailureSwitch(bridge, feeder)
         fail.external = server
         if self.options.record_dir is not None:
-            from pico_gz.run.recording.recorder import RunRecording
-
-            asked = {name: getattr(self.options, name) for name in ("demo", "rc", "contacts")}
-            self._folder = RunFolder(
-                self.options.record_dir,
-                self.fleet,
-                input_folder=self.options.run_folder,
-                options=asked,
-            )
-            recording = RunRecording(
-                self._folder, bridge, self.frame, commanded, lambda: self.result().as_dict()
-            )
-            opened.callback(recording.close)
+            self._open_recording(opened, self.options.record_dir, commanded)
         self._hear_vehicles(commanded)
         if self.options.view:
             self._open_view(opened)
@@ -158,18 +219,80 @@ class FleetRun:
             bridge.after_step.add(ContactReporter(bridge, own))
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
+        self._verdict.expect(commanded, starter, self.frame)
         if commanded:
             parameters = {i: pilot.params for i, pilot in commanded.items()}
             bridge.before_step.add(SimParameterSync(bridge, parameters, fail))
         if commanded and self.options.mavlink:
             self._open_mavlink(opened, commanded, fail)
-        commands = control_commands(bridge, fail)
+        bridge.after_step.add(self._meter)
+        self._open_commands(opened, commanded, starter)
+
+    def _placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
+        """A mission where its vehicle is to drive it."""
+        if not self.options.relative_missions:
+            return lists
+        first_start = self.fleet.vehicles[0].config.pose
+        return shifted(lists, self.frame, plan.config.pose, first_start)
+
+    def _spawn(
+        self, opened: contextlib.ExitStack
+    ) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
+        commanded, to_start = spawn_vehicles(
+            self.bridge,
+            self.fleet,
+            self.frame,
+            demo=self.options.demo,
+            param_dir=self._param_dir(),
+            relative_missions=self.options.relative_missions,
+        )
+        for pilot in commanded.values():
+            opened.callback(pilot.params.flush)
+        if commanded:
+            self._note_kept_parameters(commanded)
+        return commanded, to_start
+
+    def _open_recording(
+        self,
+        opened: contextlib.ExitStack,
+        folder: Path,
+        commanded: Mapping[int, RoverAutopilot],
+    ) -> None:
+        from pico_gz.run.recording.recorder import RunRecording
+
+        kept = ("demo", "rc", "contacts", "relative_missions")
+        self._folder = RunFolder(
+            folder,
+            self.fleet,
+            input_folder=self.options.run_folder,
+            kept_params=self._param_dir(),
+            options={name: getattr(self.options, name) for name in kept},
+        )
+        recording = RunRecording(
+            self._folder, self.bridge, self.frame, commanded, lambda: self.result().as_dict()
+        )
+        opened.callback(recording.close)
+
+    def _open_commands(
+        self,
+        opened: contextlib.ExitStack,
+        commanded: Mapping[int, RoverAutopilot],
+        starter: MissionStarter,
+    ) -> None:
+        """Open what commands come through: the control socket and the browser view."""
+        bridge, fail = self.bridge, self.fail
+        commands = control_commands(bridge, fail, self.about)
+        orders = VehicleCommands(bridge, self.fleet, self.frame, commanded).table(fail, starter)
         if self.options.control:
-            self._open_control(opened, commands)
+            status = commands["status"]
+            answered = {name: with_status(order, bridge, status) for name, order in orders.items()}
+            own = run_commands(bridge, self.about)
+            self._open_control(opened, {**commands, **answered, **own})
         if self.options.dashboard is not None:
-            vehicle_commands = VehicleCommands(bridge, self.fleet, self.frame, commanded)
-            commands |= vehicle_commands.table(fail, starter)
-            self._open_dashboard(opened, self.options.dashboard, commanded, commands, fail)
+            del orders["mission"]  # a browser may not name files of this machine
+            self._open_dashboard(
+                opened, self.options.dashboard, commanded, {**commands, **orders}, fail
+            )
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
@@ -181,13 +304,22 @@ class FleetRun:
             self.bridge.after_step.add(ScriptListener(self.bridge, scripts))
 
     def _param_dir(self) -> Path | None:
-        """Where parameters that a ground station sets are kept; nowhere without a fleet file."""
-        return self.options.run_folder / self.fleet.name if self.fleet.source else None
+        """Where parameters that a ground station sets are kept, if they are."""
+        return self.options.run_folder / self.fleet.name if self.fleet.keep_params else None
 
-    def _note_kept_parameters(self, vehicle_id: int) -> None:
-        folder, label = self._param_dir(), self.fleet.vehicle(vehicle_id).config.label
-        if folder is not None and (folder / f"{label}.parm").exists():
-            self.notes.append(f"{label} starts with the parameters kept in {folder}/{label}.parm")
+    def _note_kept_parameters(self, vehicle_ids: Iterable[int]) -> None:
+        """Name the files of kept parameters, and which of them are in force."""
+        folder = self._param_dir()
+        if folder is None:
+            return
+        names = [self.fleet.vehicle(i).config.label for i in vehicle_ids]
+        self.notes += [
+            f"{name} starts with the parameters kept in {folder}/{name}.parm"
+            for name in names
+            if (folder / f"{name}.parm").exists()
+        ]
+        files = f"{names[0]}.parm" if len(names) == 1 else f"{names[0]}.parm .. {names[-1]}.parm"
+        self._connections.append(f"Parameters set by a ground station are kept in {folder}/{files}")
 
     def _to_view(self, fleet: FleetConfig) -> FleetConfig:
         if not self.options.view:
@@ -274,9 +406,10 @@ class FleetRun:
         )
         opened.callback(server.close)
         self.bridge.add_autopilots(server)
+        self._connections.append(external_setup.mavlink_line(self.fleet))
         if self.options.mavlink:
             for upload in external_setup.make_mission_uploads(
-                self.fleet, self.ports, partial(_report_upload, self.bridge)
+                self.fleet, self.ports, partial(_report_upload, self.bridge), self._placed
             ):
                 opened.callback(upload.close)
                 self.bridge.before_step.add(upload)
@@ -314,11 +447,24 @@ class FleetRun:
         opened.callback(view.close)
         self._connections.append(view.line)
 
-    def _done_condition(self) -> Callable[[FleetView], bool] | None:
-        if not self.options.until_done:
-            return None
-        # Asked each time: vehicles may be dropped.
-        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles)
+
+def _working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return ""
+
+
+def _arm_by_key(pilots: Mapping[int, GcsVehicle], vehicle_id: int, wanted: bool) -> bool:
+    """Arm or disarm as a key asks for; False for a vehicle that has no built-in autopilot."""
+    pilot = pilots.get(vehicle_id)
+    if pilot is None:
+        return False
+    if wanted:
+        pilot.arm()
+    else:
+        pilot.disarm()
+    return True
 
 
 def _report_upload(bridge: SitlBridge, vehicle_id: int, text: str, severity: int) -> None:

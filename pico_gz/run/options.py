@@ -20,7 +20,12 @@ class RunOptions:
     Attributes:
         duration_s: simulated seconds to run; 0 = until stopped; ``None`` = until the vehicles
             are done, if they ever are.
-        until_done: end as soon as every vehicle has nothing left to do.
+        until_done: end as soon as every vehicle has nothing left to do; the run has failed when
+            they are not done in time.
+        timeout_s: ``until_done``: simulated seconds after which the run has failed; ``None`` =
+            three times the longest mission at cruise speed plus a minute.
+        paused: start paused.
+        relative_missions: move each vehicle's mission by its start minus the plan's home.
         demo: built-in vehicles without a mission drive one square of their own.
         rc: where radio control comes from.
         run_folder: where files of external autopilots go, a folder per vehicle.
@@ -35,6 +40,9 @@ class RunOptions:
 
     duration_s: float | None = None
     until_done: bool = False
+    timeout_s: float | None = None
+    paused: bool = False
+    relative_missions: bool = False
     demo: bool = False
     rc: str = "none"
     run_folder: Path = Path("runs")
@@ -51,6 +59,12 @@ class RunOptions:
             raise ConfigError(
                 f"A duration of {self.duration_s} s is not possible.",
                 hint="Give seconds, or 0 to run until Ctrl-C.",
+            )
+        if self.timeout_s is not None and not 0.0 < self.timeout_s < 1e9:
+            raise ConfigError(f"A timeout of {self.timeout_s} s is not possible.")
+        if self.timeout_s is not None and not self.until_done:
+            raise ConfigError(
+                "--timeout belongs to --until-done.", hint="--duration S ends a run in any case."
             )
         check_rc_spec(self.rc)
         if self.view not in ("", "gazebo"):

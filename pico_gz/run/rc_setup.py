@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pico_gz.bridge.fleet import VehicleInstance
 from pico_gz.core.port_owner import owner_of
@@ -14,8 +14,11 @@ from pico_gz.vehicle.external.records import ExternalRadio
 from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
 from pico_gz.vehicle.rc.rc_source import RcSource
 
-# One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
-_FOR_ONE_VEHICLE = ("keyboard", "joystick")
+if TYPE_CHECKING:
+    from pico_gz.vehicle.rc.keyboard import Keyboard
+
+# One pair of hands: a joystick drives the first vehicle, the others have no transmitter.
+_FOR_ONE_VEHICLE = "joystick"
 # All neutral but the throttle, which is lower than any stick can be.
 _FALLBACK_US = (1500, 1500, 950, 1500, 1500, 1500, 1500, 1500)
 
@@ -32,11 +35,18 @@ class RcReceiver(Protocol):
 
 
 class RcFeeder(Snapshot):
-    """Polls every vehicle's RC source before each step."""
+    """Polls every vehicle's RC source before each step.
+
+    Attributes:
+        keyboard: the one that drives, if it is a keyboard.
+    """
 
     _state_fields = ("_fallen_back", "_lost", "_radios", "_sources")
 
-    def __init__(self, links: Sequence[tuple[RcReceiver, RcSource]]) -> None:
+    def __init__(
+        self, links: Sequence[tuple[RcReceiver, RcSource]], keyboard: Keyboard | None = None
+    ) -> None:
+        self.keyboard = keyboard
         self._links = list(links)
         self._sources = [source for _, source in links]
         self._radios = [radio for radio, _ in links if isinstance(radio, ExternalRadio)]
@@ -90,23 +100,37 @@ def open_rc(
     kind, _ = check_rc_spec(spec)
     if kind == "none":
         return None
+    receivers: list[tuple[VehicleInstance, RcReceiver]] = []
+    for vehicle in vehicles:
+        receiver: RcReceiver | None = vehicle.platform
+        if receiver is None and external is not None:
+            receiver = external(vehicle.id)
+        if receiver is not None:
+            receivers.append((vehicle, receiver))
+    if kind == "keyboard":
+        return _open_keyboard([receiver for _, receiver in receivers])
     links: list[tuple[RcReceiver, RcSource]] = []
     try:
-        for vehicle in vehicles:
-            receiver: RcReceiver | None = vehicle.platform
-            if receiver is None and external is not None:
-                receiver = external(vehicle.id)
-            if receiver is None:
-                continue
+        for vehicle, receiver in receivers[: 1 if kind == _FOR_ONE_VEHICLE else None]:
             source = _open(spec, vehicle, host, port_offset)
             if source is not None:
                 links.append((receiver, source))
-            if kind in _FOR_ONE_VEHICLE:
-                break
     except BaseException:
         RcFeeder(links).close()
         raise
     return RcFeeder(links)
+
+
+def _open_keyboard(receivers: Sequence[RcReceiver]) -> RcFeeder:
+    """One keyboard for all of them."""
+    # Imported on use: termios exists on POSIX systems only.
+    from pico_gz.vehicle.rc.keyboard import Keyboard, KeyboardRcSource
+
+    if not receivers:
+        return RcFeeder([])
+    keyboard = Keyboard([receiver.vehicle_id for receiver in receivers])
+    links = [(one, KeyboardRcSource(keyboard, one.vehicle_id)) for one in receivers]
+    return RcFeeder(links, keyboard)
 
 
 def _open(spec: str, vehicle: VehicleInstance, host: str, port_offset: int) -> RcSource | None:

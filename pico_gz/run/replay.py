@@ -36,6 +36,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.commands import control_commands
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
+from pico_gz.run.missions import shifted
 from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun, read_tracks
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.recording.topics import AutopilotSample
@@ -116,7 +117,8 @@ def recorded_items(fleet: FleetConfig, facts: Mapping[str, Any]) -> dict[int, It
     left out: the rest of the recording can still be shown.
     """
     inputs = facts.get("inputs") or {}
-    demo = bool((facts.get("options") or {}).get("demo"))
+    asked = facts.get("options") or {}
+    demo, relative = bool(asked.get("demo")), bool(asked.get("relative_missions"))
     frame = local_frame(fleet)
     found: dict[int, Items] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -131,6 +133,9 @@ def recorded_items(fleet: FleetConfig, facts: Mapping[str, Any]) -> dict[int, It
                     lists = read_item_lists(plan.mission)
                 except ConfigError:
                     continue
+                if relative:
+                    first_start = fleet.vehicles[0].config.pose
+                    lists = shifted(lists, frame, plan.config.pose, first_start)
                 found[plan.id] = lists.mission, lists.fence
     return found
 

@@ -164,6 +164,7 @@ def _rerun_seed(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -
             demo=bool(recorded.get("demo", False)),
             rc=recorded.get("rc", "none"),
             contacts=bool(recorded.get("contacts", True)),
+            relative_missions=bool(recorded.get("relative_missions", False)),
             run_folder=Path(folder),
             mavlink=False,
             control=False,

@@ -10,6 +10,7 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import LatencySummary
 from pico_gz.core.frames import LocalFrame, yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
+from pico_gz.run.verdict import Problem
 from pico_gz.simulator.ops import SCALAR
 
 
@@ -28,7 +29,10 @@ class VehicleResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a run; names are fixed, more may come."""
+    """The figures of a run; names are fixed, more may come.
+
+    ``problems`` are the reasons why it failed, none if it did not.
+    """
 
     adapter: str
     rovers: int
@@ -43,6 +47,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     final: dict[str, VehicleResult]
     events: dict[str, int]
     recording: str | None = None
+    problems: list[Problem] = []
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -57,6 +62,7 @@ def summarize(
     seed: int,
     trace_sha256: str,
     recording: str | None,
+    problems: list[Problem],
 ) -> RunResult:
     """Gather the figures of a run that has ended or stands still."""
     stats, view = bridge.stats, bridge.view
@@ -79,6 +85,7 @@ def summarize(
         },
         events=dict(bridge.events.counts),
         recording=recording,
+        problems=problems,
     )
 
 

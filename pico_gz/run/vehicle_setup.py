@@ -15,6 +15,7 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.run.missions import shifted
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
@@ -40,6 +41,19 @@ class MissionStarter(Snapshot):
         self._waiting = list(range(len(self._vehicles)))
         self._next_try_us = 0
         self._tries = 0
+
+    def waiting(self) -> tuple[GcsVehicle, ...]:
+        """The vehicles whose mission has not started yet."""
+        return tuple(self._vehicles[number] for number in self._waiting)
+
+    def start(self, vehicle: GcsVehicle) -> None:
+        """Start this vehicle's mission too."""
+        if vehicle not in self._vehicles:
+            self._vehicles = (*self._vehicles, vehicle)
+        number = self._vehicles.index(vehicle)
+        if number not in self._waiting:
+            self._waiting.append(number)
+        self._next_try_us = 0
 
     def restart(self) -> None:
         """Start all missions again, as at the beginning."""
@@ -116,8 +130,17 @@ def spawn_vehicles(
     *,
     demo: bool,
     param_dir: Path | None = None,
+    relative_missions: bool = False,
 ) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
     """Put every vehicle of the fleet into the bridge.
+
+    Args:
+        bridge: where they go.
+        fleet: their plans.
+        frame: the fleet's geodetic origin.
+        demo: built-in vehicles without a mission drive a square.
+        param_dir: where parameters are kept; ``None``: nowhere.
+        relative_missions: move each mission by the vehicle's start minus the plan's home.
 
     Returns:
         The vehicles that a ground station can command, and those of them with a mission to start.
@@ -137,7 +160,13 @@ def spawn_vehicles(
         if plan.config.autopilot == BUILT_IN:
             rover = cast("RoverAutopilot", pilot)
             commanded[plan.id] = rover
-            if _give_mission(rover, plan, frame, demo=demo):
+            first_start = fleet.vehicles[0].config.pose if relative_missions else None
+            if plan.mission is not None:
+                give_mission(rover, plan.mission, plan.config, frame, first_start)
+            elif demo:
+                square = demo_square(plan.config.pose, frame)
+                load_items(rover, MissionType.MISSION, square, plan.config.label)
+            if len(rover.missions.items(MissionType.MISSION)) > 1:  # item 0 is home
                 to_start.append(rover)
     return commanded, to_start
 
@@ -189,17 +218,28 @@ def _param_file(folder: Path, config: VehicleConfig) -> Path:
     return folder / f"{config.label}.parm"
 
 
-def _give_mission(pilot: GcsVehicle, plan: VehiclePlan, frame: LocalFrame, *, demo: bool) -> bool:
-    if plan.mission is not None:
-        from pico_gz.vehicle.autopilot.mission_files import read_item_lists
+def give_mission(
+    pilot: GcsVehicle,
+    path: Path,
+    config: VehicleConfig,
+    frame: LocalFrame,
+    first_start: Pose | None,
+) -> None:
+    """Load mission, fence and rally points of a file.
 
-        lists = read_item_lists(plan.mission)
-        load_items(pilot, MissionType.FENCE, lists.fence, plan.config.label)
-        load_items(pilot, MissionType.RALLY, lists.rally, plan.config.label)
-        load_items(pilot, MissionType.MISSION, lists.mission, plan.config.label)
-        return len(lists.mission) > 1
-    if demo:
-        square = demo_square(plan.config.pose, frame)
-        load_items(pilot, MissionType.MISSION, square, plan.config.label)
-        return True
-    return False
+    Args:
+        pilot: who gets them.
+        path: the mission file.
+        config: of the vehicle.
+        frame: the fleet's geodetic origin.
+        first_start: where the first vehicle starts: the lists are moved to the vehicle's own
+            start (``missions.shifted``); ``None``: they stay where they are.
+    """
+    from pico_gz.vehicle.autopilot.mission_files import read_item_lists
+
+    lists = read_item_lists(path)
+    if first_start is not None:
+        lists = shifted(lists, frame, config.pose, first_start)
+    load_items(pilot, MissionType.FENCE, lists.fence, config.label)
+    load_items(pilot, MissionType.RALLY, lists.rally, config.label)
+    load_items(pilot, MissionType.MISSION, lists.mission, config.label)

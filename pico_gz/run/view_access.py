@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from pico_gz.bridge.bridge import SitlBridge
@@ -19,7 +20,7 @@ from pico_gz.run.commands import FailureSwitch, integer, number, report_event
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
 from pico_gz.run.recording.topics import AutopilotSample
-from pico_gz.run.vehicle_setup import MissionStarter
+from pico_gz.run.vehicle_setup import MissionStarter, give_mission
 from pico_gz.simulator.ops import SCALAR
 
 ALL_VEHICLES = 0
@@ -49,6 +50,7 @@ class VehicleCommands:
             "disarm": lambda request: self._each(request, self._disarm),
             "mode": self._set_mode,
             "goto": self._go_to,
+            "mission": lambda request: self._start_mission(request, starter),
             "reset": lambda _: self._bridge.at_step_boundary(lambda: self._reset(fail, starter)),
         }
 
@@ -106,6 +108,21 @@ class VehicleCommands:
             self._require(result, vehicle_id, "does not go there")
 
         self._bridge.at_step_boundary(drive)
+
+    def _start_mission(self, request: Mapping[str, Any], starter: MissionStarter) -> None:
+        """Load a mission file, arm and start it; several rovers each drive it from their start."""
+        path = Path(str(request.get("path", "")))
+        wanted = integer(request, "id", ALL_VEHICLES, 255)
+        relative = wanted == ALL_VEHICLES or request.get("relative") is True
+        first_start = self._fleet.vehicles[0].config.pose if relative else None
+
+        def load(vehicle_id: int, pilot: GcsVehicle) -> None:
+            config = self._fleet.vehicle(vehicle_id).config
+            give_mission(pilot, path, config, self._frame, first_start)
+            pilot.missions.set_current(1)
+            starter.start(pilot)
+
+        self._each(request, load)
 
     def _reset(self, fail: FailureSwitch, starter: MissionStarter) -> None:
         """All vehicles stand where they started, as after power-on; time continues."""

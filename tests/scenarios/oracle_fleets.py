@@ -107,8 +107,9 @@ class Fleet:
         return dataclasses.replace(self, toml=self.toml.replace(old, new))
 
 
-MISSION = ("--mission", "square.waypoints")
-FAR = ("--mission", "far.waypoints")
+ABSOLUTE = ("--mission-frame", "absolute")
+MISSION = ("--mission", "square.waypoints", *ABSOLUTE)
+FAR = ("--mission", "far.waypoints", *ABSOLUTE)
 NO_MISSION = {"arguments": ()}
 QUIET = {name: (f'noise = "{name}"', 'noise = "off"') for name in ("low", "typical", "bad")}
 RAMP = '[terrain]\nkind = "ramp"\nslope_deg = 9.0\ndirection_deg = 20.0\n'

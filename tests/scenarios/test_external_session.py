@@ -144,3 +144,24 @@ def test_a_simulator_without_truth_is_told():
     bridge.close()
     server.close()
     assert events == [("no_truth", 1)]
+
+
+def test_an_autopilot_that_never_came_is_named(leases, tmp_path):
+    fleet = default_fleet(
+        overrides=FleetOverrides(
+            rovers=2, adapter="lightweight", autopilot="external", speed="max"
+        ),
+        environ={},
+    )
+    offset = leases.offset_for(lambda offset: fleet.with_port_offset(offset).port_plan())
+    options = RunOptions(run_folder=tmp_path / "runs", control=False, duration_s=0.1)
+    with FleetRun(fleet.with_port_offset(offset), options) as session:
+        lines = session.connection_lines()
+        result = session.run()
+        said = [event.text for event in session.bridge.events.recent if event.kind == "absent"]
+    assert said == [
+        f"rover_{i}: no external autopilot connected, so it stood still." for i in (1, 2)
+    ]
+    assert result.events["absent"] == 2
+    ports = [14550 + offset, 14551 + offset]
+    assert f"MAVLink: external autopilots send to UDP 127.0.0.1:{ports[0]}..{ports[1]}" in lines[0]

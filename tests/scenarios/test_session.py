@@ -1,6 +1,7 @@
 """A whole run in this process: determinism, observers, snapshots, nothing left behind."""
 
 import gc
+import json
 import os
 import random
 import subprocess
@@ -157,18 +158,49 @@ def test_recorded_actuators_give_the_same_truth():
     assert msgspec.msgpack.encode(replayed) == msgspec.msgpack.encode(truths)
 
 
-def test_parameters_set_from_the_ground_are_kept_for_the_next_run(tmp_path, monkeypatch):
+def drive_with_parameter(folder, value: float | None, **overrides) -> tuple[str, list[str]]:
+    """One short run of a fleet file in ``folder``; its digest, and what it says at the start."""
+    (folder / "yard.toml").write_text("[fleet]\ncount = 1\nadapter = 'lightweight'\n")
+    fleet = load_fleet(folder / "yard.toml", FleetOverrides(speed="max", **overrides))
+    options = RunOptions(
+        duration_s=20.0, demo=True, mavlink=False, control=False, check_ports=False,
+        record_dir=folder / "recordings",
+    )  # fmt: skip
+    with FleetRun(fleet, options) as session:
+        if value is not None:
+            session.bridge.get_vehicle(1).autopilot.params.set("WP_SPEED", value)
+        result = session.run()
+        said = [*session.notes, *session.connection_lines()]
+    return result.trace_sha256, said
+
+
+def test_parameters_set_from_the_ground_change_no_later_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "yard.toml").write_text("[fleet]\ncount = 1\nadapter = 'lightweight'\n")
-    fleet = load_fleet(tmp_path / "yard.toml", FleetOverrides(speed="max"))
-    options = RunOptions(duration_s=0.1, mavlink=False, control=False, check_ports=False)
-    with FleetRun(fleet, options) as session:
-        session.bridge.get_vehicle(1).autopilot.params.set("WP_RADIUS", 1.25)
-        session.run()
-    assert (tmp_path / "runs/yard/rover_1.parm").read_text() == "WP_RADIUS,1.25\n"
-    with FleetRun(fleet, options) as session:
-        assert session.bridge.get_vehicle(1).autopilot.params.by_name("WP_RADIUS").value == 1.25
-        assert any("rover_1.parm" in note for note in session.notes)
+    digest, said = drive_with_parameter(tmp_path, None)
+    other, _ = drive_with_parameter(tmp_path, 0.3)
+    assert other != digest
+    assert drive_with_parameter(tmp_path, None)[0] == digest
+    assert not (tmp_path / "runs").exists()
+    assert not any(".parm" in line for line in said)
+
+
+def test_parameters_are_kept_for_the_next_run_where_that_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    digest, said = drive_with_parameter(tmp_path, 0.3, keep_params=True)
+    file = "runs/yard/rover_1.parm"
+    assert (tmp_path / file).read_text() == "WP_SPEED,0.3\n"
+    assert said == [f"Parameters set by a ground station are kept in {file}"]
+    again, said = drive_with_parameter(tmp_path, None, keep_params=True)
+    assert f"rover_1 starts with the parameters kept in {file}" in said
+    kept = [json.loads(path.read_text()) for path in (tmp_path / "recordings").glob("*/run.json")]
+    assert [facts["kept_params"] for facts in kept] == ["runs/yard"] * 2
+    assert sum("WP_SPEED" in facts["inputs"].get("1/kept", "") for facts in kept) == 1
+    assert drive_with_parameter(tmp_path, None)[0] not in (digest, again)
+
+
+def test_the_fleet_file_can_ask_for_kept_parameters(tmp_path):
+    (tmp_path / "yard.toml").write_text("[mavlink]\nkeep_params = true\n")
+    assert load_fleet(tmp_path / "yard.toml", environ={}).keep_params
 
 
 def test_a_simulation_parameter_reaches_the_simulator():

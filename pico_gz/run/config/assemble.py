@@ -138,6 +138,8 @@ def assemble(
         warnings=(*_warnings(file, entries, outside), *findings.warnings, *_apart(vehicles)),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
+        keep_params=file.mavlink.keep_params or overrides.keep_params,
+        dashboard_is_fixed=overrides.dashboard is not None,
         outside=outside,
     )
     checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
@@ -156,7 +158,7 @@ def _name(file: FleetFile, source: Path | None, count: int, findings: Findings) 
         checks.check_text_name(file.fleet.name, ("fleet", "name"), findings)
         return file.fleet.name
     if source is None:
-        return "three_rovers" if count == 3 else f"{count}_rovers"
+        return {1: "one_rover", 3: "three_rovers"}.get(count, f"{count}_rovers")
     try:
         return check_name(source.stem)
     except MessageError:

@@ -78,6 +78,8 @@ class FleetConfig:
         links: MAVLink links of the whole fleet.
         signing_key_file: holds the key that MAVLink is signed with; None signs nothing.
         failure_injection: whether ground stations may break things with a command.
+        dashboard_is_fixed: the browser view's port was named by an option, so it does not move.
+        keep_params: whether parameters that a ground station sets are kept for the next run.
         rover: the fleet's rover; a vehicle may have its own.
         noise: the fleet's sensor quality; a vehicle may have its own.
         adapters: further simulators.
@@ -109,6 +111,8 @@ class FleetConfig:
     warnings: tuple[str, ...] = ()
     signing_key_file: Path | None = None
     failure_injection: bool = False
+    keep_params: bool = False
+    dashboard_is_fixed: bool = False
     outside: Outside | None = None
 
     @property
@@ -120,7 +124,7 @@ class FleetConfig:
     def dashboard(self) -> tuple[str, int]:
         """Host and port of the browser view, with the offset."""
         host, port = parse_address(self.net.dashboard)
-        return host, port + self.rules.offset
+        return host, port if self.dashboard_is_fixed else port + self.rules.offset
 
     def vehicle_configs(self) -> list[VehicleConfig]:
         """Every vehicle, in id order."""
@@ -188,6 +192,7 @@ class FleetConfig:
             wires=self._wires(ids, own_world=own_world),
             net=self.net,
             dashboard=dashboard,
+            dashboard_is_fixed=self.dashboard_is_fixed,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
             radio=radio,
         )

@@ -49,6 +49,7 @@ class FleetOverrides:
         dashboard: HOST:PORT of the browser view.
         port_offset: added to every port.
         allow_gcs_sysid: allow vehicle id 255.
+        keep_params: keep parameters that a ground station sets.
         contacts: False: rovers and obstacles do not collide, so they may overlap.
     """
 
@@ -63,6 +64,7 @@ class FleetOverrides:
     dashboard: str | None = None
     port_offset: int = 0
     allow_gcs_sysid: bool = False
+    keep_params: bool = False
     contacts: bool = True
 
 

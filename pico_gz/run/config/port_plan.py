@@ -113,6 +113,7 @@ def plan_ports(
     wires: Mapping[int, SimWire] | None = None,
     net: NetSection | None = None,
     dashboard: bool = False,
+    dashboard_is_fixed: bool = False,
     links: Sequence[tuple[Link, int | None]] = (),
     radio: bool = False,
 ) -> PortPlan:
@@ -124,6 +125,7 @@ def plan_ports(
         wires: how each vehicle that Gazebo simulates reaches it, by id.
         net: where the kit listens and where the ground station is; default: loopback.
         dashboard: whether the browser view is on.
+        dashboard_is_fixed: whether its port stays where it is, whatever the offset.
         links: further MAVLink links, each with its vehicle or None for the fleet.
         radio: whether to name the ports of ``--rc udp``, which other runs leave alone.
     """
@@ -172,7 +174,8 @@ def plan_ports(
         uses.append(_use("tcp", tcp_port, net.bind, PortRole.BIND, "MAVLink server", None))
     if dashboard:
         host, port = parse_address(net.dashboard)
-        uses.append(_use("tcp", port + rules.offset, host, PortRole.BIND, "browser view", None))
+        port += 0 if dashboard_is_fixed else rules.offset
+        uses.append(_use("tcp", port, host, PortRole.BIND, "browser view", None))
     return PortPlan(vehicles=planned, uses=tuple(uses), tcp_port=tcp_port)
 
 

@@ -276,6 +276,8 @@ class MavlinkSection(Table):
     """Sign everything and obey only what is signed with this key: 32 bytes or 64 hex digits."""
     failure_injection: bool = False
     """Obey MAV_CMD_INJECT_FAILURE; without it the command is refused as unsupported."""
+    keep_params: bool = False
+    """Keep parameters that a ground station sets, for the next run: runs/FLEET/VEHICLE.parm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         step: number of the step.
         time_us: its simulation time [us].
         vehicle_id: whose value; 0 when the runs as a whole differ.
-        channel: ``actuators``, ``truth``, ``sensors``, or ``steps``.
+        channel: ``actuators``, ``truth``, ``sensors``, ``steps``, or ``vehicles``.
         field: which value, such as ``velocity_ned_mps[0]``.
         first: the value in the first run.
         second: the value in the second run.
@@ -39,6 +39,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     second: Any
 
     def __str__(self) -> str:
+        if self.channel == "vehicles":
+            return f"the fleets differ: {self.first} | {self.second}"
         where = f"step {self.step} ({self.time_us / 1e6:g} s)"
         whose = f", vehicle {self.vehicle_id}" if self.vehicle_id else ""
         return f"{where}{whose}, {self.channel} {self.field}: {self.first!r} | {self.second!r}"
@@ -72,11 +74,18 @@ def diff_step(one: FleetView, other: FleetView) -> Difference | None:
         a, b = getattr(one, field), getattr(other, field)
         if a != b:
             return _difference(one, 0, "steps", field, a, b)
+    if list(one.sensors) != list(other.sensors):
+        return _difference(one, 0, "vehicles", "count", *map(_vehicles, (one, other)))
     for channel, attribute in _CHANNELS:
         a, b = getattr(one, attribute), getattr(other, attribute)
         if _exact(list(a.values())) != _exact(list(b.values())):
             return _in_channel(one, channel, a, b)
     return None
+
+
+def _vehicles(view: FleetView) -> str:
+    ids = list(view.sensors)
+    return f"{len(ids)} vehicle{'s' * (len(ids) != 1)} ({', '.join(map(str, ids[:10])) or 'none'})"
 
 
 def _in_channel(

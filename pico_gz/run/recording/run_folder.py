@@ -66,11 +66,11 @@ def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
     """The texts of the files that vehicles start with, by ``VEHICLE ID/KIND``.
 
     Kinds are ``mission``, ``params`` and ``kept`` (parameters set from the ground in an earlier
-    run of the same fleet file). A file that cannot be read is left out; the run itself says so.
+    run, if the fleet keeps them). A file that cannot be read is left out; the run itself says so.
     """
     found = {}
     for plan in fleet.vehicles:
-        kept = run_folder / fleet.name / f"{plan.config.label}.parm" if fleet.source else None
+        kept = run_folder / fleet.name / f"{plan.config.label}.parm" if fleet.keep_params else None
         for kind, path in (("mission", plan.mission), ("params", plan.params), ("kept", kept)):
             if path is not None and path.is_file():
                 found[f"{plan.id}/{kind}"] = path.read_text(errors="replace")
@@ -80,7 +80,8 @@ def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
 def restore_inputs(fleet: FleetConfig, inputs: Mapping[str, str], folder: Path) -> FleetConfig:
     """Write the recorded files below ``folder`` and return the fleet that starts with them."""
     vehicles = tuple(_restore(fleet, plan, inputs, folder) for plan in fleet.vehicles)
-    return dataclasses.replace(fleet, vehicles=vehicles)
+    kept = any(name.endswith("/kept") for name in inputs)
+    return dataclasses.replace(fleet, vehicles=vehicles, keep_params=kept)
 
 
 def _restore(
@@ -152,6 +153,7 @@ class RunFolder:
         fleet: FleetConfig,
         *,
         input_folder: Path = Path("runs"),
+        kept_params: Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the folder.
@@ -160,6 +162,7 @@ class RunFolder:
             parent: where it goes.
             fleet: what runs.
             input_folder: where parameters of earlier runs are kept.
+            kept_params: the folder of this fleet's kept parameters; ``None``: none are kept.
             options: what else a repetition of the run has to know.
         """
         self.path = _new_folder(parent, fleet.name)
@@ -171,6 +174,7 @@ class RunFolder:
             "seed": fleet.seed,
             "config": config_as_dict(fleet),
             "inputs": read_inputs(fleet, input_folder),
+            "kept_params": str(kept_params) if kept_params else None,
             "options": dict(options or {}),
             "vehicles": {str(plan.id): plan.config.label for plan in fleet.vehicles},
             "result": None,

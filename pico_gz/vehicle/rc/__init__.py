@@ -47,11 +47,11 @@ def open_rc_source(
     kind, argument = check_rc_spec(spec)
     # Imported on use: termios exists on POSIX systems only.
     if kind == "keyboard":
-        from pico_gz.vehicle.rc.devices import KeyboardRcSource
+        from pico_gz.vehicle.rc.keyboard import Keyboard, KeyboardRcSource
 
-        return KeyboardRcSource()
+        return KeyboardRcSource(Keyboard([vehicle_id]), vehicle_id)
     if kind == "joystick":
-        from pico_gz.vehicle.rc.devices import JoystickRcSource
+        from pico_gz.vehicle.rc.joystick import JoystickRcSource
 
         return JoystickRcSource(argument)
     if kind == "udp":

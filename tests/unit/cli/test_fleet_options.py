@@ -29,3 +29,12 @@ def test_moving_ports():
     fleet = default_fleet(environ={})
     assert move_ports(fleet, "0") is fleet
     assert move_ports(fleet, "100").rules.offset == 100
+
+
+def test_a_port_of_the_browser_view_that_is_named_stays():
+    fleet = default_fleet(overrides=FleetOverrides(dashboard="127.0.0.1:28090"), environ={})
+    moved = move_ports(fleet, "20000")
+    assert moved.dashboard == ("127.0.0.1", 28090)
+    assert 28090 in {use.port for use in moved.port_plan().uses}
+    usual = move_ports(default_fleet(environ={}), "20000")
+    assert usual.dashboard[1] == default_fleet(environ={}).dashboard[1] + 20000

@@ -19,7 +19,7 @@ def test_writes_a_file_that_loads(tmp_path, rovers):
     assert run_command(["init", "--rovers", str(rovers)]) == 0
     fleet = load_fleet(tmp_path / "fleet.toml", environ={})
     assert len(fleet.vehicles) == rovers
-    assert fleet.name == ("three_rovers" if rovers == 3 else f"{rovers}_rovers")
+    assert fleet.name == {1: "one_rover", 3: "three_rovers"}.get(rovers, f"{rovers}_rovers")
 
 
 def test_the_file_is_commented(tmp_path):

@@ -90,3 +90,15 @@ def test_a_missing_vehicle_is_a_difference():
 def test_other_step_lengths_are_a_difference():
     steps = [msgspec.structs.replace(view, time_us=view.time_us * 2) for view in make_steps()]
     assert diff_steps(make_steps(), steps).field == "time_us"
+
+
+def test_fleets_of_different_size_are_named_in_words():
+    steps = make_steps(1)
+    smaller = [
+        msgspec.structs.replace(
+            view, **{name: {1: getattr(view, name)[1]} for name in ("truth", "sensors", "commands")}
+        )
+        for view in steps
+    ]
+    found = diff_steps(smaller, steps)
+    assert str(found) == "the fleets differ: 1 vehicle (1) | 2 vehicles (1, 2)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.devices import JoystickRcSource
+from pico_gz.vehicle.rc.joystick import JoystickRcSource
 
 BUTTON, AXIS, INIT = 0x01, 0x02, 0x80
 

@@ -103,6 +103,13 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
     return {f"{PREFIX}{part}": p for part, p in percent.items() if p >= _MIN_PERCENT}
 
 
+def explained(figure: Figure, work: Callable[[], object]) -> Figure:
+    """A figure that misses its goal, with the shares of the time that it takes."""
+    if figure.reached:
+        return figure
+    return msgspec.structs.replace(figure, detail={**figure.detail, **shares(work)})
+
+
 def _part(file: str) -> str:
     parts = PurePath(file).parts
     if _PACKAGE not in parts:

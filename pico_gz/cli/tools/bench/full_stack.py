@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
-
-import msgspec
 
 from pico_gz import SitlBridge, VehicleConfig
-from pico_gz.cli.tools.bench.figures import Figure, best_us, shares
+from pico_gz.cli.tools.bench.figures import Figure, best_us, explained
 from pico_gz.cli.tools.bench.heartbeats import HeartbeatListener
 from pico_gz.core.port_owner import free_offset
 from pico_gz.run.config import default_fleet
@@ -48,7 +45,7 @@ def _bridge_figure() -> Figure:
 def _one_rover_figure() -> Figure:
     """One rover with its autopilot, as fast as possible."""
     session, used_s = _run(1, 60.0)
-    return _explained(
+    return explained(
         Figure(
             name="one_rover",
             what="One rover, full stack, 10 ms steps, autopilot at 50 Hz",
@@ -82,7 +79,7 @@ def fleet_figures() -> list[Figure]:
         result, used_s = _run_fleet(fleet, 10.0)
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     return [
-        _explained(
+        explained(
             Figure(
                 name="fleet_255",
                 what="255 rovers, full stack, default streams to one ground station",
@@ -110,13 +107,6 @@ def fleet_figures() -> list[Figure]:
             goal=400.0,
         ),
     ]
-
-
-def _explained(figure: Figure, work: Callable[[], object]) -> Figure:
-    """A figure that misses its goal, with the shares of the time that it takes."""
-    if figure.reached:
-        return figure
-    return msgspec.structs.replace(figure, detail={**figure.detail, **shares(work)})
 
 
 def _run(rovers: int, duration_s: float) -> tuple[RunResult, float]:

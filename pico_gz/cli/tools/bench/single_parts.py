@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.cli.tools.bench.figures import Figure, best_us
+from pico_gz.cli.tools.bench.figures import Figure, best_us, explained
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.run.config import default_fleet
@@ -25,19 +25,25 @@ def simulator_figures() -> list[Figure]:
     alone = _step_us(1, 2000)
     fleet = _step_us(255, 60) / 255
     return [
-        Figure(
-            name="lightweight_1",
-            what="Lightweight physics + all sensors, 1 vehicle",
-            value=alone,
-            unit="us/step",
-            goal=20.0,
+        explained(
+            Figure(
+                name="lightweight_1",
+                what="Lightweight physics + all sensors, 1 vehicle",
+                value=alone,
+                unit="us/step",
+                goal=20.0,
+            ),
+            lambda: _step_us(1, 1000),
         ),
-        Figure(
-            name="lightweight_255",
-            what="Lightweight physics + all sensors + messages, 255 vehicles",
-            value=fleet,
-            unit="us/vehicle-step",
-            goal=1.0,
+        explained(
+            Figure(
+                name="lightweight_255",
+                what="Lightweight physics + all sensors + messages, 255 vehicles",
+                value=fleet,
+                unit="us/vehicle-step",
+                goal=1.0,
+            ),
+            lambda: _step_us(255, 20),
         ),
     ]
 
@@ -62,6 +68,17 @@ def _step_us(vehicles: int, steps: int) -> float:
 
 def autopilot_figures() -> list[Figure]:
     """Mean processor time of a tick, measured inside a running mission."""
+    figure = Figure(
+        name="autopilot_tick",
+        what="Autopilot tick in AUTO, mean",
+        value=_tick_us(),
+        unit="us",
+        goal=40.0,
+    )
+    return [explained(figure, _tick_us)]
+
+
+def _tick_us() -> float:
     overrides = FleetOverrides(rovers=1, adapter="lightweight", speed="max")
     options = RunOptions(
         duration_s=40.0, demo=True, mavlink=False, control=False, check_ports=False
@@ -79,15 +96,7 @@ def autopilot_figures() -> list[Figure]:
 
         autopilot.tick = timed  # type: ignore[method-assign]
         session.run()
-    return [
-        Figure(
-            name="autopilot_tick",
-            what="Autopilot tick in AUTO, mean",
-            value=spent[0] / spent[1] * 1e6,
-            unit="us",
-            goal=40.0,
-        )
-    ]
+    return spent[0] / spent[1] * 1e6
 
 
 def start_figures() -> list[Figure]:

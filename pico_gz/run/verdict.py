@@ -1,0 +1,188 @@
+"""Whether a run reached its goal, and for each rover why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import hypot, inf
+
+import msgspec
+
+from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.bridge.timeline import Marks
+from pico_gz.core.autopilot import AutopilotStatus
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.ground_control import GcsVehicle, MissionType
+from pico_gz.core.messages import VehicleTruth
+from pico_gz.errors import ConfigError
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.missions import mission_time_s, script_time_s
+from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter
+
+# The limit of --until-done without --timeout or --duration.
+LIMIT_FACTOR = 3.0
+LIMIT_MARGIN_S = 60.0
+# A rover further away than this from the origin, or this far above or below it, has left the
+# world: no map is that large, and no hill that high.
+WORLD_RADIUS_M = 100_000.0
+WORLD_HEIGHT_M = 10_000.0
+_STANDS_MPS = 0.03
+_GAVE_UP = "gave up"  # how a script reports that it cannot make its moves
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One reason why a run failed; ``vehicle_id`` 0 is the run as a whole."""
+
+    vehicle_id: int
+    name: str
+    reason: str
+
+
+class Verdict:
+    """Watches a run and says at its end what went wrong.
+
+    Attributes:
+        impossible: vehicle id -> why it can never be done, as things stand at the start.
+    """
+
+    def __init__(self, bridge: SitlBridge, fleet: FleetConfig) -> None:
+        self._bridge = bridge
+        self._fleet = fleet
+        self._raised: dict[int, list[str]] = {}
+        self._touched: dict[int, str] = {}
+        self._expected_s: dict[int, float] = {}  # at cruise speed
+        self._not_started: Callable[[], frozenset[int]] = frozenset
+        self.impossible: dict[int, str] = {}
+        self._marks: Marks[tuple[dict[int, list[str]], dict[int, str]]] = Marks()
+        bridge.events.listen(self._note)
+        bridge.timeline.add_past(self)
+
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken now."""
+        raised = {vehicle_id: list(texts) for vehicle_id, texts in self._raised.items()}
+        self._marks.note(moment, (raised, dict(self._touched)))
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Forget what happened after a snapshot."""
+        raised, touched = self._marks.get(moment, ({}, {}))
+        self._raised = {vehicle_id: list(texts) for vehicle_id, texts in raised.items()}
+        self._touched = dict(touched)
+
+    def _note(self, event: BridgeEvent) -> None:
+        if event.kind == "contact":
+            self._touched[event.vehicle_id] = event.text
+        elif event.kind == "failed" or (event.kind == "error" and not event.adapter):
+            self._raised.setdefault(event.vehicle_id, []).append(event.text)
+
+    # --- before the run -----------------------------------------------------------------------
+
+    def require_end(self) -> None:
+        """Refuse to wait for vehicles that never report that they are done.
+
+        Raises:
+            ConfigError: nothing drives any of them, or one cannot report its end.
+        """
+        kinds = {plan.config.label: plan.config.autopilot for plan in self._fleet.vehicles}
+        if all(kind == "none" for kind in kinds.values()):
+            raise ConfigError(
+                "--until-done with autopilot 'none' has nothing to wait for.",
+                hint="Use --duration S, or another --autopilot.",
+            )
+        for name, kind in kinds.items():
+            if kind == "external":
+                raise ConfigError(
+                    f"--until-done cannot see when {name} is done: its autopilot is external.",
+                    hint="Use --duration S, and check the mission over MAVLink.",
+                )
+
+    def expect(
+        self, commanded: Mapping[int, GcsVehicle], starter: MissionStarter, frame: LocalFrame
+    ) -> None:
+        """Work out how long the vehicles take, and which of them can never be done."""
+        for plan in self._fleet.vehicles:
+            pilot = commanded.get(plan.id)
+            if pilot is not None:
+                self._expected_s[plan.id] = mission_time_s(pilot, frame, plan.config.pose)
+                if len(pilot.missions.items(MissionType.MISSION)) < 2:  # item 0 is home
+                    self.impossible[plan.id] = "it has no mission"
+            elif plan.config.autopilot.startswith(SCRIPT_PREFIX):
+                seconds = script_time_s(plan.config.autopilot, plan.rover.drive)
+                self._expected_s[plan.id] = seconds
+            if self._expected_s.get(plan.id) == inf:
+                del self._expected_s[plan.id]
+                self.impossible[plan.id] = "what it is to do has no end"
+        ids = {id(pilot): vehicle_id for vehicle_id, pilot in commanded.items()}
+        self._not_started = lambda: frozenset(ids[id(pilot)] for pilot in starter.waiting())
+
+    def limit_s(self) -> float:
+        """Three times the longest mission at cruise speed, and a minute [s]."""
+        return LIMIT_FACTOR * max(self._expected_s.values(), default=0.0) + LIMIT_MARGIN_S
+
+    # --- at the end -----------------------------------------------------------------------------
+
+    def is_done(self, view: FleetView) -> bool:
+        """Whether every vehicle that is still in the run is done."""
+        return all(vehicle.status().done for vehicle in self._bridge.vehicles)
+
+    def problems(self, *, until_done: bool) -> list[Problem]:
+        """What went wrong so far; ``until_done``: also every mission that is not completed."""
+        found = [*self._errors(), *self._lost()]
+        if until_done:
+            known = {problem.vehicle_id for problem in found}
+            found += (problem for problem in self._unfinished() if problem.vehicle_id not in known)
+        return sorted(found, key=lambda problem: problem.vehicle_id)
+
+    def _problem(self, vehicle_id: int, reason: str) -> Problem:
+        name = self._fleet.vehicle(vehicle_id).config.label if vehicle_id else "the run"
+        return Problem(vehicle_id=vehicle_id, name=name, reason=reason)
+
+    def _errors(self) -> Iterator[Problem]:
+        for vehicle_id, texts in self._raised.items():
+            known = any(plan.id == vehicle_id for plan in self._fleet.vehicles)
+            times = f" ({len(texts)} times)" if len(texts) > 1 else ""
+            yield self._problem(vehicle_id if known else 0, texts[0] + times)
+
+    def _lost(self) -> Iterator[Problem]:
+        for vehicle_id, truth in self._bridge.view.truth.items():
+            if not _is_in_world(truth) and vehicle_id in self._bridge.list_vehicles():
+                where = f"north {truth.north_m:.3g} m, east {truth.east_m:.3g} m"
+                yield self._problem(vehicle_id, f"it left the world: {where}")
+
+    def _unfinished(self) -> Iterator[Problem]:
+        present = set(self._bridge.list_vehicles())
+        for plan in self._fleet.vehicles:
+            if plan.config.autopilot == "none":
+                continue
+            if plan.id not in present:
+                yield self._problem(plan.id, "it was taken out of the run")
+                continue
+            status = self._bridge.get_vehicle(plan.id).status()
+            if plan.id in self.impossible and not status.armed and not status.done:
+                yield self._problem(plan.id, self.impossible[plan.id])
+            elif status.done and status.last_message.startswith(_GAVE_UP):
+                yield self._problem(plan.id, f"it {status.last_message}")
+            elif not status.done:
+                yield self._problem(plan.id, self._why_not_done(plan.id, status))
+
+    def _why_not_done(self, vehicle_id: int, status: AutopilotStatus) -> str:
+        time_s = self._bridge.view.time_us / 1e6
+        said = f": {status.last_message}" if status.last_message else ""
+        to = f" on the way to waypoint {status.waypoint}" if status.waypoint >= 0 else ""
+        if vehicle_id in self._not_started():
+            return f"its mission did not start within {time_s:.0f} s{said}"
+        if not status.armed:
+            return f"it was disarmed{to}{said}"
+        if status.mode and status.mode != "AUTO" and not status.mode.startswith("script:"):
+            return f"it is in {status.mode} instead of AUTO{to}{said}"
+        truth = self._bridge.view.truth.get(vehicle_id)
+        if truth is not None and hypot(*truth.velocity_ned_mps[:2]) < _STANDS_MPS:
+            touched = f": {self._touched[vehicle_id]}" if vehicle_id in self._touched else ""
+            place = f"north {truth.north_m:.1f} m, east {truth.east_m:.1f} m"
+            return f"it is stuck at {place}{to}{touched or said}"
+        return f"it was not done within {time_s:.0f} s{to}{said}"
+
+
+def _is_in_world(truth: VehicleTruth) -> bool:
+    """Whether the place of a vehicle is a place; false for not-a-number too."""
+    away_m = hypot(truth.north_m, truth.east_m)
+    return away_m <= WORLD_RADIUS_M and abs(truth.down_m) <= WORLD_HEIGHT_M

@@ -1,0 +1,139 @@
+"""Driving by joystick."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pico_gz.core.units import PWM_NEUTRAL_US
+from pico_gz.errors import ConfigError
+from pico_gz.vehicle.rc.rc_source import (
+    MODE_PULSES_US,
+    STEERING_CHANNEL,
+    THROTTLE_CHANNEL,
+    FrameClock,
+    Sticks,
+)
+
+logger = logging.getLogger(__name__)
+
+# Kernel, joystick API: struct js_event { u32 time; s16 value; u8 type; u8 number; }
+JS_EVENT = struct.Struct("=IhBB")
+JS_BUTTON = 0x01
+JS_AXIS = 0x02
+# Set on the events that tell where everything stands when the device is opened.
+JS_INIT = 0x80
+AXIS_MAX = 32767
+
+# _IOR('j', 0x01, u32): which version of the joystick API the driver speaks.
+_JSIOCGVERSION = 0x80046A01
+
+_EVENTS_PER_POLL = 64
+
+# Axis -> (channel, direction): left stick, where up is negative and means forward.
+DEFAULT_AXES: Mapping[int, tuple[int, int]] = {
+    0: (STEERING_CHANNEL, 1),
+    1: (THROTTLE_CHANNEL, -1),
+    2: (2, 1),
+    3: (4, -1),
+}
+
+
+def _speaks_joystick(fd: int) -> bool:
+    """Whether events come from here: a joystick's driver, or a pipe that somebody else fills."""
+    if stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return True
+    try:
+        fcntl.ioctl(fd, _JSIOCGVERSION, bytes(4))
+    except OSError:
+        return False
+    return True
+
+
+class JoystickRcSource:
+    """Left stick drives (steering 1, throttle 3), right stick is 2 and 4, buttons 0..5 modes.
+
+    A device that is unplugged is a lost link.
+    """
+
+    def __init__(
+        self, path: str | Path, axes: Mapping[int, tuple[int, int]] = DEFAULT_AXES
+    ) -> None:
+        self._path = str(path)
+        self._axes = dict(axes)
+        self._sticks = Sticks()
+        self._clock = FrameClock()
+        self._pending = b""
+        self._gone = False
+        try:
+            self._fd: int | None = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as exc:
+            raise ConfigError(
+                f"Joystick {path} cannot be opened: {exc.strerror}.",
+                hint="ls /dev/input/js* shows what is there; reading may need the group 'input'.",
+            ) from exc
+        if not _speaks_joystick(self._fd):
+            self.close()
+            raise ConfigError(
+                f"{path} is no joystick.", hint="ls /dev/input/js* shows what is there."
+            )
+
+    def poll(self, now_us: int) -> Sequence[int] | None:
+        """Where the sticks are, every 20 ms; ``None`` once the device is gone."""
+        self._read_events()
+        if self._gone or not self._clock.is_due(now_us):
+            return None
+        return self._sticks.channels_us()
+
+    def close(self) -> None:
+        """Close the device; harmless when called twice."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._gone = True
+
+    def save_state(self) -> dict[str, Any]:
+        """Where the sticks are, as plain values."""
+        return {"sticks": self._sticks.save_state(), "clock": self._clock.save_state()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save_state`` gave; the next movement overrides it."""
+        self._sticks.load_state(state["sticks"])
+        self._clock.load_state(state["clock"])
+
+    def _read_events(self) -> None:
+        if self._gone or self._fd is None:
+            return
+        try:
+            data = os.read(self._fd, JS_EVENT.size * _EVENTS_PER_POLL)
+        except BlockingIOError:
+            return
+        except OSError as exc:
+            self._lose(exc.strerror or "read error")
+            return
+        if not data:
+            self._lose("end of file")
+            return
+        data = self._pending + data
+        whole = len(data) - len(data) % JS_EVENT.size
+        self._pending = data[whole:]
+        for _, value, kind, number in JS_EVENT.iter_unpack(data[:whole]):
+            self._take(value, kind & ~JS_INIT, number)
+
+    def _take(self, value: int, kind: int, number: int) -> None:
+        if kind == JS_AXIS and number in self._axes:
+            channel, direction = self._axes[number]
+            offset_us = round(direction * value / AXIS_MAX * 500)
+            self._sticks.set_us(channel, PWM_NEUTRAL_US + offset_us)
+        elif kind == JS_BUTTON and value and number < len(MODE_PULSES_US):
+            self._sticks.select_mode(number)
+
+    def _lose(self, reason: str) -> None:
+        self._gone = True
+        logger.warning("Joystick %s is gone (%s): the RC link is lost.", self._path, reason)
