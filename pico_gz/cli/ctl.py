@@ -11,6 +11,7 @@ from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import print_json, print_table
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.control_socket import ask, find_run
+from pico_gz.run.health import trouble_lines
 
 # command -> (names of its arguments, how each is read)
 _ARGUMENTS: dict[str, tuple[tuple[str, type], ...]] = {
@@ -113,6 +114,8 @@ def _print_status(status: dict[str, Any]) -> None:
     print_table(
         ("id", "name", "north m", "east m", "yaw deg", "mode", "state", "last message"), rows
     )
+    for line in trouble_lines(status):
+        print(line)
 
 
 def _figure(value: float | None, digits: int) -> str:

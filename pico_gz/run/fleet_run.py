@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Scaled, TimeMode
@@ -30,7 +31,9 @@ from pico_gz.run.event_sources import (
     TextReporter,
 )
 from pico_gz.run.gazebo_rules import has_own_world
+from pico_gz.run.health import FleetHealth, with_health
 from pico_gz.run.options import RunOptions
+from pico_gz.run.overload import PaceMonitor
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.recording.run_folder import RunFolder
 from pico_gz.run.result import RunResult, summarize
@@ -55,6 +58,8 @@ class FleetRun:
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
         fail: breaks and mends what vehicles have; once it is open.
+        health: which vehicles are in trouble; once it is open.
+        monitor: whether the run keeps its pace.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -69,6 +74,8 @@ class FleetRun:
         self.bridge = SitlBridge(time_mode(self.fleet), stall=stall_rules(self.fleet))
         self.frame = local_frame(self.fleet)
         self.fail: FailureSwitch
+        self.health: FleetHealth
+        self.monitor = PaceMonitor(self.bridge)
         self.control_path: Path | None = None
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
@@ -91,7 +98,8 @@ class FleetRun:
         duration_s = self.options.duration_s
         duration_us = us_from_seconds(duration_s) if duration_s else None
         conditions = [condition for condition in (until, self._done_condition()) if condition]
-        self.bridge.run(duration_us, until=_any_of(conditions) if conditions else None)
+        with self.monitor:
+            self.bridge.run(duration_us, until=_any_of(conditions) if conditions else None)
         result = self.result()
         if self._folder is not None:
             self._folder.finish(result.as_dict())
@@ -152,9 +160,7 @@ class FleetRun:
         self._hear_vehicles(commanded)
         if self.options.view:
             self._open_view(opened)
-        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
-        if own and self.options.contacts:
-            bridge.after_step.add(ContactReporter(bridge, own))
+        self._watch_health(commanded, adapters)
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
         if commanded:
@@ -162,7 +168,10 @@ class FleetRun:
             bridge.before_step.add(SimParameterSync(bridge, parameters, fail))
         if commanded and self.options.mavlink:
             self._open_mavlink(opened, commanded, fail)
-        commands = control_commands(bridge, fail)
+        commands: dict[str, Command] = {
+            name: with_health(command, self.health, lambda: self.monitor.pace)
+            for name, command in control_commands(bridge, fail).items()
+        }
         if self.options.control:
             self._open_control(opened, commands)
         if self.options.dashboard is not None:
@@ -178,6 +187,20 @@ class FleetRun:
         ]
         if scripts:
             self.bridge.after_step.add(ScriptListener(self.bridge, scripts))
+
+    def _watch_health(
+        self, commanded: Mapping[int, RoverAutopilot], adapters: Sequence[SimulatorAdapter]
+    ) -> None:
+        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
+        if own and self.options.contacts:
+            self.bridge.after_step.add(ContactReporter(self.bridge, own))
+        self.health = FleetHealth(
+            self.bridge,
+            commanded,
+            lambda: self.fail.active,
+            lambda: [contact for adapter in own for contact in adapter.touching()],
+        )
+        self.health.watch()
 
     def _param_dir(self) -> Path | None:
         """Where parameters that a ground station sets are kept; nowhere without a fleet file."""
@@ -299,6 +322,8 @@ class FleetRun:
                 pilots=pilots,
                 commands=commands,
                 failures=lambda: fail.active,
+                troubles=lambda: self.health.troubles,
+                pace=lambda: self.monitor.pace,
             )
         )
         opened.callback(view.close)
