@@ -158,8 +158,10 @@ def integer(request: Mapping[str, Any], name: str, low: int, high: int) -> int:
 def number(request: Mapping[str, Any], name: str) -> float:
     """A finite number of a request, checked."""
     value = request.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"{name} is a number, not {value!r}.")
+    if not abs(value) < 1e9:
+        raise ConfigError(f"{name} is a number from -1e9 to 1e9, not {value:g}.")
     return float(value)
 
 

@@ -198,9 +198,8 @@ class FleetHealth:
             yield "silent", "", "No new states from its simulator"
         for unit, kind in failing.items():
             yield "failure", unit, f"{unit.replace('_', ' ')} fails: {kind}"
-        stuck = self._stuck(view.commands.get(vehicle_id), view.truth.get(vehicle_id), now_us)
-        if stuck:
-            yield "stuck", "", stuck
+        if self._is_stuck(view.commands.get(vehicle_id), view.truth.get(vehicle_id), now_us):
+            yield "stuck", "", "Its motors are driven, but it does not move"
         if vehicle_id in self._touched:
             yield from self._contacts(vehicle_id, now_us)
         yield from self._alarms(vehicle_id)
@@ -215,7 +214,7 @@ class FleetHealth:
             yield "no_fix", "", "The GPS receiver has no fix"
         charge = self._charges.get(vehicle_id, 1.0)
         if charge <= _LOW_BATTERY:
-            yield "low_battery", "", f"Battery at {100.0 * charge:.0f} %"
+            yield "low_battery", "", f"{100.0 * _LOW_BATTERY:.0f} % or less are left"
 
     def _contacts(self, vehicle_id: int, now_us: int) -> Iterator[_Finding]:
         touched = self._touched[vehicle_id]
@@ -232,22 +231,18 @@ class FleetHealth:
         present = vehicle_id in self._bridge.list_vehicles()
         return self._bridge.get_vehicle(vehicle_id).config.label if present else str(vehicle_id)
 
-    def _stuck(
+    def _is_stuck(
         self, command: ActuatorCommands | None, truth: VehicleTruth | None, now_us: int
-    ) -> str:
-        """Why it is stuck, empty while it is not."""
+    ) -> bool:
         if command is None or truth is None:
-            return ""
-        driven = max(map(abs, command.motors), default=0.0)
+            return False
         north_mps, east_mps, _ = truth.velocity_ned_mps
+        driven = max(map(abs, command.motors), default=0.0) >= _DRIVEN
         moves = abs(north_mps) + abs(east_mps) > _STILL_MPS
-        if driven < _DRIVEN or moves or abs(truth.rates_frd_radps[2]) > _STILL_RADPS:
+        if not driven or moves or abs(truth.rates_frd_radps[2]) > _STILL_RADPS:
             self._driven_since_us.pop(truth.vehicle_id, None)
-            return ""
-        since_us = self._driven_since_us.setdefault(truth.vehicle_id, now_us)
-        if now_us - since_us < _STUCK_US:
-            return ""
-        return f"motors at {100.0 * driven:.0f} %, but it does not move"
+            return False
+        return now_us - self._driven_since_us.setdefault(truth.vehicle_id, now_us) >= _STUCK_US
 
 
 def _gravity(trouble: Trouble) -> tuple[int, int]:

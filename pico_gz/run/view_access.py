@@ -89,10 +89,14 @@ class VehicleCommands:
         name = str(request.get("mode", "")).upper()
         if name not in MODE_NAMES:
             raise ConfigError(f"Unknown mode {name!r}.", hint=did_you_mean(name, MODE_NAMES))
-        mode = Mode[name]
-        self._each(
-            request, lambda i, pilot: self._require(pilot.set_mode(mode), i, f"refuses {name}")
-        )
+        mode, arms = Mode[name], request.get("arm") is True
+
+        def change(vehicle_id: int, pilot: GcsVehicle) -> None:
+            self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
+            if arms:
+                self._arm(vehicle_id, pilot)
+
+        self._each(request, change)
 
     def _go_to(self, request: Mapping[str, Any]) -> None:
         vehicle_id = integer(request, "id", 1, 255)

@@ -238,13 +238,12 @@ class Failsafe(Snapshot):
             found.append(("no_fix", "GPS contradicts dead reckoning"))
         elif rover.estimator.frame is None and rover.estimator.tilt.samples > _FIX_SAMPLES:
             found.append(("no_fix", "No GPS fix since power-on"))
-        if battery.below("LOW") or battery.below("CRT"):
-            level = "critical" if battery.below("CRT") else "low"
-            found.append(("low_battery", f"Battery {level}: {battery.voltage_v:.1f} V"))
+        if battery.below("CRT") or _BATTERY_CRITICAL in self.fired:
+            found.append(("low_battery", _BATTERY_CRITICAL))
+        elif battery.below("LOW") or _BATTERY_LOW in self.fired:
+            found.append(("low_battery", _BATTERY_LOW))
         elif 0 <= battery.remaining_percent() <= _LOW_PERCENT:
-            found.append(("low_battery", f"Battery at {battery.remaining_percent()} %"))
-        elif _BATTERY_CRITICAL in self.fired or _BATTERY_LOW in self.fired:
-            found.append(("low_battery", "Battery failsafe"))
+            found.append(("low_battery", f"{_LOW_PERCENT} % or less are left"))
         return found
 
     # --- radio and ground station ---------------------------------------------------------

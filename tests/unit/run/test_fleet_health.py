@@ -96,9 +96,11 @@ def test_a_battery_below_its_limit_is_low():
         run.bridge.step(100)
         (low,) = run.health.troubles[1]
         assert low.kind == "low_battery"
-        assert low.why.startswith("Battery low: ")
+        assert low.why == "Battery low"
         since_us = low.since_us
-        run.bridge.step(500)  # the voltage changes, the trouble is the same
+        pilot.params.set("BATT_CRT_VOLT", 90)
+        run.bridge.step(500)  # it gets worse, and it is the same trouble
+        assert run.health.troubles[1][0].why == "Battery critical"
         assert run.health.troubles[1][0].since_us == since_us
 
 
