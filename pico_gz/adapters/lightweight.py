@@ -160,14 +160,13 @@ class LightweightAdapter(SimulatorAdapter):
             import secrets  # most runs are given a seed
 
             chosen = secrets.randbits(31)
-            # Not lower: nobody could repeat the run who does not see it.
+            # Not lower: without this line the run cannot be repeated.
             log.warning("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
         return chosen
 
     # --- what it can do -------------------------------------------------------------------
 
     def sim_time_us(self) -> int:
-        """Simulation time of the last finished step [us]."""
         return self._time_us
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -187,7 +186,7 @@ class LightweightAdapter(SimulatorAdapter):
         """Where the vehicles are, in id order; built when asked, at most once per step.
 
         Another thread that asks in the middle of a step gets what was built last, so that
-        nobody ever waits here.
+        this never waits.
         """
         if self._fresh_truth or not self._lock.acquire(blocking=False):
             return self._truth
@@ -218,34 +217,29 @@ class LightweightAdapter(SimulatorAdapter):
     # --- interventions --------------------------------------------------------------------
 
     def set_pose(self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float) -> None:
-        """Put a vehicle somewhere else, standing still."""
         self.set_motion(vehicle_id, north_m, east_m, yaw_deg, 0.0)
 
     def set_motion(
         self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float, speed_mps: float
     ) -> None:
-        """Put a vehicle somewhere else, going straight on at ``speed_mps``."""
         with self._lock:
             self._engine.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
             self._fresh_truth = False
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a sensor, motor or the steering of a vehicle; ``ok`` mends it."""
         with self._lock:
             self._engine.set_failure(vehicle_id, unit, kind)
 
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
-        """Set a simulation parameter of one vehicle, by its ``SIM_*`` name."""
         with self._lock:
             self._engine.set_parameter(vehicle_id, name, value)
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
         with self._lock:
             return {"seed": self.seed, **self._engine.save_state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the same vehicles must be there.
+        """Continue from what ``save_state`` gave; the same vehicles must be there.
 
         Raises:
             ConfigError: the snapshot belongs to other vehicles or another seed.
@@ -264,7 +258,7 @@ class LightweightAdapter(SimulatorAdapter):
         """Nothing to reach: the simulator is here."""
 
     def _disconnect(self) -> None:
-        """Nothing to let go of."""
+        """Holds no resources."""
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         spec = self._spec_of(config)

@@ -13,6 +13,7 @@ from pico_gz.core.messages import ActuatorCommands, SensorData
 from pico_gz.errors import ConfigError, PicoGzError
 
 FORMAT = "pico_gz snapshot 1"
+_ADAPTERS_FORMAT = "pico_gz adapter states 1"
 
 
 def save(stepper: FleetStepper, fleet: Fleet) -> bytes:
@@ -33,6 +34,16 @@ def save(stepper: FleetStepper, fleet: Fleet) -> bytes:
     )
 
 
+def of_adapters(time_us: int, states: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """A snapshot of some adapters alone, at the fleet's time ``time_us``: adapter name -> state.
+
+    For adapters that show recorded time.
+    """
+    return msgspec.msgpack.encode(
+        {"format": _ADAPTERS_FORMAT, "time_us": time_us, "adapters": states}
+    )
+
+
 def load(data: bytes, stepper: FleetStepper, fleet: Fleet) -> tuple[int, dict[int, SensorData]]:
     """Put everything back; returns the fleet's time [us] and its last records.
 
@@ -43,9 +54,12 @@ def load(data: bytes, stepper: FleetStepper, fleet: Fleet) -> tuple[int, dict[in
         saved = msgspec.msgpack.decode(data)
     except msgspec.DecodeError as exc:
         raise ConfigError(f"This is no snapshot: {exc}") from exc
-    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+    known = isinstance(saved, dict) and saved.get("format") in (FORMAT, _ADAPTERS_FORMAT)
+    if not known:
         raise ConfigError("This is no snapshot of this version.", hint=f"Expected {FORMAT!r}.")
     try:
+        if saved["format"] == _ADAPTERS_FORMAT:
+            return _put_back_adapters(saved, stepper)
         return _put_back(saved, stepper, fleet)
     except PicoGzError:
         raise
@@ -56,12 +70,13 @@ def load(data: bytes, stepper: FleetStepper, fleet: Fleet) -> tuple[int, dict[in
         ) from exc
 
 
-def load_adapters(
-    stepper: FleetStepper, time_us: int, states: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Give adapters other states, which stand at the fleet's time ``time_us``."""
-    for name, state in states.items():
+def _put_back_adapters(
+    saved: Mapping[str, Any], stepper: FleetStepper
+) -> tuple[int, dict[int, SensorData]]:
+    time_us: int = saved["time_us"]
+    for name, state in saved["adapters"].items():
         stepper.adapters[name].load_state({"offset_us": 0, "state": state}, time_us)
+    return time_us, dict(stepper.records)
 
 
 def _put_back(

@@ -299,7 +299,7 @@ class FleetStepper:
             raise LockstepTimeoutError(
                 f"No answer from {names} for {lasted_ms:.0f} ms.",
                 vehicle_ids=late,
-                hint="stall_policy = 'neutral' would go on without it.",
+                hint="stall_policy = 'neutral' would continue without it.",
             )
         text = f"{names} gave no answer for {lasted_ms:.0f} ms: {_CONSEQUENCES[policy]}."
         self.report("stall", text, vehicle_id=late[0])

@@ -11,7 +11,7 @@ from pico_gz.core.messages import ActuatorCommands, SensorData
 
 
 class AutopilotStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What an autopilot tells about itself, for status lines and summaries.
+    """What an autopilot reports about itself, for status lines and summaries.
 
     Attributes:
         mode: name of the mode it is in.
@@ -69,10 +69,10 @@ class Autopilot(Protocol):
         """Run one loop at simulation time ``now_us``."""
 
     def status(self) -> AutopilotStatus:
-        """Tell about itself; called from any thread, never blocks."""
+        """Report about itself; called from any thread, never blocks."""
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Everything needed to continue from here, as plain values."""
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""

@@ -33,7 +33,7 @@ class GuardedProcess:
     Args:
         command: the program and its arguments.
         environment: all of its environment.
-        on_line: told every line that it writes, from a thread.
+        on_line: called with every line that it writes, from a thread.
         grace_s: how long it may take to end after SIGTERM.
         remove_folder: what to remove when it has ended, also when we are gone by then.
         cwd: where it runs; default: here.
@@ -87,7 +87,7 @@ class GuardedProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        if code < 0:  # somebody killed the guard, which cannot do its work any more
+        if code < 0:  # the guard was killed and cannot do its work any more
             _kill_marked(self._mark)
             if self._remove_folder is not None:
                 shutil.rmtree(self._remove_folder, ignore_errors=True)

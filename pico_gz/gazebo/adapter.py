@@ -158,7 +158,7 @@ class GazeboAdapter(SimulatorAdapter):
             self._world_control.start()
 
     @classmethod
-    def unavailable_reason(cls) -> str:
+    def unavailable_reason(cls) -> str | None:
         """Why there is no Gazebo to start here; a running one can be reached all the same."""
         return find_gazebo().problem
 
@@ -364,7 +364,7 @@ class GazeboAdapter(SimulatorAdapter):
             f"{self.name}: no record of vehicle {id_text(missing)} for {waited_s:.1f} s.",
             adapter=self.name,
             vehicle_ids=missing,
-            hint="The simulator is paused, overloaded or gone; the step goes on when it is back.",
+            hint="The simulator is paused, overloaded or gone; the step continues when it is back.",
         )
 
     def _require_wire(self) -> FleetWire:
@@ -387,7 +387,6 @@ class GazeboAdapter(SimulatorAdapter):
         return self._time_us
 
     def supports_lockstep(self) -> bool:
-        """Whether the simulator waits for us."""
         return self.config.is_lock_step
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -413,7 +412,7 @@ class GazeboAdapter(SimulatorAdapter):
     # --- optional services ----------------------------------------------------------------
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` mends it.
+        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` repairs it.
 
         Raises:
             ConfigError: no such unit on this vehicle, or no such failure.

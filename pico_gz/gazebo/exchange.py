@@ -356,7 +356,6 @@ class ServoExchange(Exchange):
 
     @property
     def has_record(self) -> bool:
-        """Whether the simulator has spoken."""
         return self.record is not None
 
     def set_pwm(self, pwm_us: Sequence[int]) -> None:
@@ -382,7 +381,7 @@ class ServoExchange(Exchange):
     def take_record(self, steps: int) -> StateRecord | None:
         """The newest record, its IMU as the mean over the last ``steps`` physics steps.
 
-        A jolt lasts one physics step. Whoever saw only the last of several would miss most of
+        A jolt lasts one physics step. A reader of only the last of several would miss most of
         them, and those that come by luck would not add up to the change of speed. Distances and
         wind are the newest since the last call, whichever record they came with.
         """
@@ -424,7 +423,6 @@ class PicoExchange(Exchange):
 
     @property
     def has_record(self) -> bool:
-        """Whether the simulator has spoken."""
         return self.record is not None
 
     def _encode(self) -> bytes:

@@ -339,7 +339,7 @@ class FleetWire:
             self._log(exchange, f"foreign datagram dropped: {exchange.refusal}.", now_s)
         elif verdict is Verdict.RESTART:
             self._note_restart(exchange)
-            self._log(exchange, "the simulator has started over; its time goes on here.", now_s)
+            self._log(exchange, "the simulator has started over; its time continues here.", now_s)
         elif verdict is Verdict.GAP:
             jump_s = exchange.clock.last_delta_us / 1e6
             self._log(exchange, f"gap: simulation time jumped by {jump_s:.3f} s.", now_s)

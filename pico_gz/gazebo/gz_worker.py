@@ -60,7 +60,7 @@ class TopicHub:
         self._node.subscribe_raw(topic, take, kind, self._options.subscribe())
 
     def unsubscribe(self, topic: str) -> None:
-        """Read it no more."""
+        """Stop reading a topic."""
         self._node.unsubscribe(topic)
         with self._lock:
             self._newest.pop(topic, None)
@@ -72,7 +72,7 @@ class TopicHub:
         self._publishers[topic].publish_raw(data, kind)
 
     def take(self) -> dict[str, tuple[int, bytes]]:
-        """What is new."""
+        """Take the newest message per topic since the last call."""
         with self._lock:
             newest, self._newest = self._newest, {}
         return newest

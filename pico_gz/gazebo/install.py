@@ -39,15 +39,15 @@ class GazeboInstall(msgspec.Struct, frozen=True):
     wrong_path: str = ""
 
     @property
-    def problem(self) -> str:
-        """Why Gazebo cannot be used, as half a sentence; empty when it can."""
+    def problem(self) -> str | None:
+        """Why Gazebo cannot be used, as half a sentence; ``None`` when it can."""
         if self.program is None:
             return "there is no gz program on the PATH"
         if self.wrong_path:
             return f"{PLUGIN_PATH_VARIABLES[0]} is {self.wrong_path}: no {PLUGIN_LIBRARY} there"
         if self.plugin is None:
             return f"{PLUGIN_LIBRARY} was found nowhere (set {PLUGIN_PATH_VARIABLES[0]})"
-        return ""
+        return None
 
 
 def find_gazebo(environ: Mapping[str, str] | None = None) -> GazeboInstall:

@@ -158,7 +158,7 @@ class LinkOpener:
                 exchange = PicoExchange(vehicle.id, step_us)
                 name = f"{self._name}, vehicle {vehicle.id}"
                 accept_from = SenderFilter(there, exchange.stats, name, wire.now_s)
-                transport = self._network.bind(*here, hears=accept_from)
+                transport = self._network.bind(*here, accept_from=accept_from)
                 link = VehicleLink(exchange, lambda data: transport.send_to(data, there), transport)
         except PortClashError as exc:
             raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
@@ -175,6 +175,8 @@ class LinkOpener:
             simulator: Address = self._host, self._config.actuator_port
             self.shared_port = port = SharedPort(self._name, wire.now_s)
             accept_from = SenderFilter(simulator, port.stats, self._name, wire.now_s)
-            self._shared = self._network.bind(host, self._config.sensor_port, hears=accept_from)
+            self._shared = self._network.bind(
+                host, self._config.sensor_port, accept_from=accept_from
+            )
             wire.listen(SHARED_KEY, self._shared, lambda data: port.lane_of(data, wire.lanes))
         return self._shared

@@ -148,7 +148,7 @@ class WireMotion:
         return float(left[place]), float(right[place])
 
     def set_wheels_rad(self, angles: Sequence[tuple[float, float]]) -> None:
-        """Go on from these wheel angles, one pair per vehicle."""
+        """Continue from these wheel angles, one pair per vehicle."""
         self.motion.wheel_left_rad = self._column([left for left, _ in angles])
         self.motion.wheel_right_rad = self._column([right for _, right in angles])
 

@@ -52,7 +52,7 @@ def require_gazebo(
         raise PortClashError(
             "\n".join(lines),
             hint="End that program, or move the fleet with --port-offset auto;"
-            " [gazebo] attach = true waits for whoever is there.",
+            " [gazebo] attach = true waits for the one that is there.",
         )
 
 

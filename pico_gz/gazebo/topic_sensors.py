@@ -67,7 +67,7 @@ class GazeboSensorTopics:
             ]
 
     def subscribe(self) -> None:
-        """Begin to read."""
+        """Subscribe to the topics."""
         for readers in self._readers.values():
             for reader in readers:
                 self._topics.subscribe(reader.topic, reader.kind)

@@ -29,7 +29,7 @@ class Mover(Protocol):
         """Put models somewhere else."""
 
     def close(self) -> None:
-        """Let go."""
+        """Close the connection."""
 
 
 def gazebo_pose(name: str, truth: VehicleTruth) -> GzPose:
@@ -47,7 +47,7 @@ class GazeboViewer:
     Args:
         names: of the models, by vehicle id; other vehicles are not shown.
         open_mover: reaches the world; called on the thread.
-        problem: why Gazebo is gone, empty while it is there.
+        problem: why Gazebo is gone, ``None`` while it is there.
         on_close: called at the end.
         clock: monotonic wall clock [s].
     """
@@ -57,7 +57,7 @@ class GazeboViewer:
         names: Mapping[int, str],
         open_mover: Callable[[], Mover],
         *,
-        problem: Callable[[], str] = lambda: "",
+        problem: Callable[[], str | None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -73,7 +73,7 @@ class GazeboViewer:
         self._thread = threading.Thread(target=self._run, name="gazebo-viewer", daemon=True)
 
     def start(self) -> GazeboViewer:
-        """Begin to show."""
+        """Start the thread that moves the models."""
         self._thread.start()
         return self
 
@@ -111,7 +111,7 @@ class GazeboViewer:
             mover = self._open_mover()
             while not self._stop.wait(PERIOD_S):
                 if problem := self._problem():
-                    log.warning("The view is gone, the run goes on: %s", problem)
+                    log.warning("The view is gone, the run continues: %s", problem)
                     return
                 self._show_or_log(mover)
         except PicoGzError as exc:

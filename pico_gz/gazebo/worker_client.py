@@ -45,7 +45,7 @@ class Worker(Protocol):
     connection: Any
 
     def close(self) -> None:
-        """End it."""
+        """End the worker."""
 
 
 class WorkerProcess:
@@ -65,7 +65,7 @@ class WorkerProcess:
         if not python:
             raise MissingProgramError(
                 f"Gazebo's Python bindings ({MODULE}) are not here.",
-                hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor tells more.",
+                hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor says more.",
             )
         ours, theirs = socket.socketpair()
         with theirs:
@@ -87,7 +87,7 @@ class WorkerProcess:
                 f"Gazebo's Python bindings cannot be used: {problem}.",
                 command=self._process.command,
                 exit_code=self._process.exit_code,
-                hint="pico-gz doctor tells more.",
+                hint="pico-gz doctor says more.",
             )
 
     def close(self) -> None:

@@ -169,7 +169,7 @@ class GzControl:
     def _command(self, name: str, data: bytes, kind: str, *, wait: bool, what: str) -> None:
         reply = self._ask(f"{name}/blocking" if wait else name, data, kind)
         if not messages.read_boolean(reply):
-            raise SimulatorError(f"Gazebo refused to {what}.", hint="Its log tells why.")
+            raise SimulatorError(f"Gazebo refused to {what}.", hint="See its log.")
 
     def _ask(self, name: str, data: bytes, kind: str) -> bytes:
         try:
@@ -229,7 +229,7 @@ class GzControl:
             if newer > count and messages.read_statistics(data).paused is paused:
                 return
             if self._now_s() >= deadline_s:
-                what = "pause" if paused else "go on"
+                what = "pause" if paused else "continue"
                 raise SimulatorTimeoutError(f"Gazebo did not {what} within {timeout_s:g} s.")
 
 

@@ -219,7 +219,6 @@ class FleetMavlink:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close on leaving it."""
         self.close()
 
     def add_vehicle(self, one: VehicleLinkPlan) -> None:

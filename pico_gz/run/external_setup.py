@@ -13,8 +13,8 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.vehicle.external.server import FdmServer
 
 # ArduRover holds itself back to this; the kit paces the run, so it must not be the brake.
 _FLAT_OUT_SPEEDUP = 100.0

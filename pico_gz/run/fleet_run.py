@@ -44,7 +44,7 @@ from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class FleetRun:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
-        fail: breaks and mends what vehicles have; once it is open.
+        fail: breaks and repairs units of vehicles; once it is open.
         health: which vehicles are in trouble; once it is open.
         monitor: whether the run keeps its pace.
         notes: what people should know before it starts, one sentence each, beside the
@@ -229,7 +229,7 @@ class FleetRun:
     def _open_rc(self, opened: contextlib.ExitStack, server: FdmServer | None) -> RcFeeder | None:
         feeder = open_rc(
             self.options.rc,
-            self.bridge.vehicles(),
+            list(self.bridge.vehicles),
             host=self.fleet.net.bind,
             port_offset=self.fleet.rules.offset,
             external=None if server is None else self._radio_of(server),
@@ -295,7 +295,7 @@ class FleetRun:
             on_event=partial(report_event, self.bridge),
         )
         opened.callback(server.close)
-        self.bridge.add_pilots(server)
+        self.bridge.add_autopilots(server)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
@@ -333,7 +333,7 @@ class FleetRun:
         if not self.options.until_done:
             return None
         # Asked each time: vehicles may be dropped.
-        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles())
+        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

@@ -81,7 +81,7 @@ def generate_world(
         fleet: the fleet.
         rovers: ids of the vehicles in it.
         folder: where to write.
-        shown_only: nobody drives the rovers, another simulator moves them.
+        shown_only: Gazebo drives no rover, another simulator moves them.
     """
     world = world_of_fleet(fleet, WorldOptions(shown_only=shown_only), rovers=rovers)
     text, _ = render_world(world)
@@ -92,7 +92,7 @@ def generate_world(
 
 
 def read_world(path: Path) -> WorldFile:
-    """Look at a world that somebody else made.
+    """Inspect a world that the kit did not make.
 
     Raises:
         ConfigError: it cannot be read, or is no world.
@@ -100,7 +100,7 @@ def read_world(path: Path) -> WorldFile:
     text = world_text(path)
     match = _WORLD_NAME.search(text)
     if match is None:
-        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint tells more.")
+        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint says more.")
     return WorldFile(path=path, name=match.group(1), rendering=_SENSORS_SYSTEM in text)
 
 
@@ -212,7 +212,7 @@ class GazeboStarter:
         if install.program is None or (problem and not shown_only):
             raise MissingProgramError(
                 f"Gazebo cannot be started: {problem}.",
-                hint="pico-gz doctor tells how to get it; [gazebo] attach = true uses another's.",
+                hint="pico-gz doctor says how to get it; [gazebo] attach = true uses another's.",
             )
         self._program = install.program
         self._plugin_folders = (install.plugin.parent,) if install.plugin else ()
@@ -220,7 +220,7 @@ class GazeboStarter:
         self._vehicle_ids = vehicle_ids
         self._shown_only = shown_only
         self._has_window = fleet.gazebo.gui if window is None else window
-        # A world of somebody else holds plugins; one that is only shown must not.
+        # A world of the user's own holds plugins; one that is only shown must not.
         self._given = None if shown_only else given_world(fleet)
         self._world_name = ""
         self._environment: dict[str, str] = {}
@@ -273,7 +273,7 @@ _READY_S = 30.0
 def fleet_to_view(fleet: FleetConfig) -> FleetConfig:
     """The fleet as ``--view gazebo`` wants it.
 
-    Whoever is on ``auto`` is simulated by Lightweight, because Gazebo is there to show; a
+    A vehicle on ``auto`` is simulated by Lightweight, because Gazebo is there to show; a
     Gazebo that simulates gets its window.
     """
     undecided = [plan.id for plan in fleet.vehicles if plan.config.adapter in ("", "auto")]
@@ -296,7 +296,7 @@ def open_viewer(fleet: FleetConfig, *, window: bool = True) -> GazeboViewer | No
     if not find_bindings():
         raise MissingProgramError(
             "Gazebo can show a run only with its Python bindings.",
-            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor tells more.",
+            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor says more.",
         )
     start = GazeboStarter(fleet, tuple(names), shown_only=True, window=window)
     server = start()
@@ -419,8 +419,8 @@ def _model_sdf(fleet: FleetConfig, vehicle: VehicleConfig, rover: RoverSpec) -> 
     return render_model_file(render_model(model))
 
 
-def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str:
-    """Whom the plugins' ports belong to already; empty when they are free."""
+def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str | None:
+    """Whom the plugins' ports belong to already; ``None`` when they are free."""
     held = _held_plugin_ports(config, plans)
     if len(held) == len(plans):
         require_gazebo(held)
@@ -430,7 +430,7 @@ def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> st
             "\n".join(map(str, held)),
             hint="End that program, or let --port-offset auto move the whole fleet.",
         )
-    return ""
+    return None
 
 
 def _held_plugin_ports(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> list[PortProblem]:

@@ -7,6 +7,7 @@ thread. The browser view, ``/api/state``, ``/metrics`` and ``ctl status`` read w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import dist
 from typing import Any, Protocol
 
 import msgspec
@@ -27,8 +28,8 @@ KINDS = (
 _LOOK_EVERY_US = 250_000
 # A rover is stuck when its motors are driven this hard for this long and it does not move.
 _DRIVEN = 0.2
-_STILL_MPS = 0.05
-_STILL_RADPS = 0.05
+_STILL_M = 0.1
+_TURNS_RADPS = 0.3
 _STUCK_US = 3_000_000
 _SILENT_US = 1_000_000
 # A rover that bounces off a wall touches it again and again.
@@ -98,7 +99,7 @@ class FleetHealth:
         self._seen_failures: Failures = {}
         self._next_us = self._last_us = 0
         self._raised: dict[int, tuple[int, str]] = {}  # when first, what last
-        self._driven_since_us: dict[int, int] = {}
+        self._driven: dict[int, tuple[int, tuple[float, float]]] = {}  # since when, and where
         self._touched: dict[int, dict[int | str, int]] = {}  # what, and when last
         self._fixes: dict[int, bool] = {}
         self._charges: dict[int, float] = {}
@@ -141,7 +142,7 @@ class FleetHealth:
             self._touched.setdefault(vehicle_id, {})[other] = now_us
         since_us: dict[tuple[int, str, str], int] = {}
         found: dict[int, tuple[Trouble, ...]] = {}
-        for vehicle in self._bridge.vehicles():
+        for vehicle in self._bridge.vehicles:
             here = []
             for kind, what, why in self._of(vehicle, view, failures.get(vehicle.id, {})):
                 key = (vehicle.id, kind, what)
@@ -163,7 +164,7 @@ class FleetHealth:
         """Time went back: what began later has not happened."""
         self._since_us = {key: us for key, us in self._since_us.items() if us <= now_us}
         self._raised = {i: raised for i, raised in self._raised.items() if raised[0] <= now_us}
-        self._driven_since_us.clear()
+        self._driven.clear()
         self._touched.clear()
 
     def _began_us(self, key: tuple[int, str, str], now_us: int) -> int:
@@ -171,7 +172,7 @@ class FleetHealth:
         vehicle_id, kind, _ = key
         if kind == "raised":
             return self._raised[vehicle_id][0]
-        return self._driven_since_us[vehicle_id] if kind == "stuck" else now_us
+        return self._driven[vehicle_id][0] if kind == "stuck" else now_us
 
     def _read_sensors(self, sensors: Mapping[int, SensorData]) -> None:
         """Keep what slow sensors of vehicles without alarms of their own measured last."""
@@ -234,15 +235,18 @@ class FleetHealth:
     def _is_stuck(
         self, command: ActuatorCommands | None, truth: VehicleTruth | None, now_us: int
     ) -> bool:
+        """Whether it is driven and stays where it is; one that rocks at a wall is stuck, too."""
         if command is None or truth is None:
             return False
-        north_mps, east_mps, _ = truth.velocity_ned_mps
-        driven = max(map(abs, command.motors), default=0.0) >= _DRIVEN
-        moves = abs(north_mps) + abs(east_mps) > _STILL_MPS
-        if not driven or moves or abs(truth.rates_frd_radps[2]) > _STILL_RADPS:
-            self._driven_since_us.pop(truth.vehicle_id, None)
+        vehicle_id, here = truth.vehicle_id, (truth.north_m, truth.east_m)
+        if max(map(abs, command.motors), default=0.0) < _DRIVEN:
+            self._driven.pop(vehicle_id, None)
             return False
-        return now_us - self._driven_since_us.setdefault(truth.vehicle_id, now_us) >= _STUCK_US
+        since_us, place = self._driven.setdefault(vehicle_id, (now_us, here))
+        if dist(place, here) > _STILL_M or abs(truth.rates_frd_radps[2]) > _TURNS_RADPS:
+            self._driven[vehicle_id] = (now_us, here)
+            return False
+        return now_us - since_us >= _STUCK_US
 
 
 def _gravity(trouble: Trouble) -> tuple[int, int]:

@@ -18,7 +18,7 @@ import msgspec
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of
-from pico_gz.bridge.published import BridgeEvent
+from pico_gz.bridge.published import BridgeEvent, BridgeState
 
 WINDOW_S = 5.0
 # Below this share of the wanted speed a run is slow, and below the second one overloaded.
@@ -146,7 +146,7 @@ class PaceMonitor:
     def look(self) -> None:
         """Compare simulated with wall time; pauses count for nothing."""
         stats, wanted = self._bridge.stats, speed_of(self._bridge.time_mode)
-        if wanted is None or wanted != self._wanted or self._bridge.is_paused():
+        if wanted is None or wanted != self._wanted or self._bridge.state is BridgeState.PAUSED:
             self._wanted = wanted
             self._begin()
             return
@@ -168,10 +168,8 @@ class PaceMonitor:
             self._forget_samples()
         if overloaded and self._clock() - self._warned_s >= REPEAT_S:
             self._warned_s = self._clock()
-            self._bridge.report(
-                BridgeEvent(
-                    time_us=self._bridge.sim_time_us(), kind="overload", text=self.pace.text
-                )
+            self._bridge.events.add(
+                BridgeEvent(time_us=self._bridge.view.time_us, kind="overload", text=self.pace.text)
             )
 
     def _begin(self) -> None:

@@ -11,7 +11,7 @@ from pico_gz.core.ports import RC_BESIDE_ARDUROVER, rc_port
 from pico_gz.errors import PortClashError
 from pico_gz.vehicle.external.records import ExternalRadio
 from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
-from pico_gz.vehicle.rc.source import RcSource
+from pico_gz.vehicle.rc.rc_source import RcSource
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")
@@ -24,7 +24,7 @@ class RcReceiver(Protocol):
 
     @property
     def vehicle_id(self) -> int:
-        """Whose it is."""
+        """Id of the vehicle."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a frame."""
@@ -68,7 +68,7 @@ class RcFeeder:
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._lost = set(state["lost"])
         self._fallen_back = set(state["fallen_back"])
         for (_, source), saved in zip(self._links, state["sources"], strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.fleet import VehicleInstance
-from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.run.event_sources import SAYS
 from pico_gz.run.health import FleetHealth
 
@@ -41,7 +41,8 @@ class RecordedHealth(FleetHealth):
 
     def while_idle(self, _: int) -> None:
         """A recording that is held still jumps."""
-        if self._bridge.view.time_us != self._looked_us and self._bridge.is_paused():
+        held = self._bridge.state is BridgeState.PAUSED
+        if held and self._bridge.view.time_us != self._looked_us:
             self.look(self._bridge.view)
 
     def look(self, view: FleetView) -> None:

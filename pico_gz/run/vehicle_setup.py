@@ -49,12 +49,12 @@ class MissionStarter:
         return {"waiting": waiting, "next_try_us": self._next_try_us, "tries": self._tries}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._waiting = [self._vehicles[number] for number in state["waiting"]]
         self._next_try_us, self._tries = state["next_try_us"], state["tries"]
 
     def __call__(self, now_us: int) -> None:
-        """Try whoever has not started yet; at most twice per simulated second."""
+        """Try those that have not started yet; at most twice per simulated second."""
         if not self._waiting or now_us < self._next_try_us:
             return
         self._next_try_us = now_us + _RETRY_US
@@ -64,7 +64,7 @@ class MissionStarter:
 
 
 def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
-    """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
+    """Whether its mission runs; refusals reach every ground station, so mostly none is provoked."""
     if not aloud:
         telemetry = vehicle.telemetry()
         if not telemetry.armed and not telemetry.sensors_healthy & _PREARM_CHECK:

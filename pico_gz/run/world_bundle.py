@@ -245,8 +245,8 @@ def _readme(
     recipe: Recipe,
 ) -> str:
     # What the file decides by itself is left to it; --adapter would move the others here too.
-    everybody = len(plans) == len(fleet.vehicles)
-    choose_gazebo = everybody and len(fleet.on_gazebo()) < len(plans)
+    all_on_gazebo = len(plans) == len(fleet.vehicles)
+    choose_gazebo = all_on_gazebo and len(fleet.on_gazebo()) < len(plans)
     addresses = {rover.plugin.address for rover in world.rovers if rover.plugin}
     return render_text(
         "README.md.j2",

@@ -38,7 +38,7 @@ class WorldOptions:
         rangefinders: fit those of ``[rover]``; like the next two, they need rendering.
         lidar: fit a scanner to every rover.
         camera: fit a camera to every rover.
-        shown_only: nobody is driven by Gazebo; another simulator moves the models.
+        shown_only: Gazebo drives no rover; another simulator moves the models.
     """
 
     rangefinders: bool = False
@@ -54,7 +54,7 @@ def rovers_in_world(fleet: FleetConfig) -> frozenset[int]:
     """Ids of the vehicles that a Gazebo world is for.
 
     Those on Gazebo and those on ``auto``; all of them if the whole fleet is elsewhere, because
-    then somebody asked for a world all the same.
+    then the user asked for a world all the same.
     """
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     chosen = fleet.on_gazebo() | undecided

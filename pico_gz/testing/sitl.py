@@ -55,7 +55,7 @@ class History:
         """Keep one step."""
         for vehicle_id, truth in view.truth.items():
             self.truth.setdefault(vehicle_id, []).append(truth)
-        for vehicle in self._bridge.vehicles():
+        for vehicle in self._bridge.vehicles:
             mode = vehicle.status().mode
             changes = self.modes.setdefault(vehicle.id, [])
             if not changes or changes[-1][1] != mode:
@@ -134,7 +134,7 @@ class Sitl:
     @property
     def time_s(self) -> float:
         """Simulated time since the start [s]."""
-        return self.bridge.sim_time_us() / 1e6
+        return self.bridge.view.time_us / 1e6
 
     @property
     def recording(self) -> Path | None:

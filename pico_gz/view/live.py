@@ -50,7 +50,7 @@ class Trails:
             points.append((north, east))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all points."""
         self._points.clear()
 
     def flat(self) -> dict[int, list[int]]:
@@ -124,7 +124,7 @@ class LiveSource:
             return
         self._read_due_s = math.inf  # one at a time: a step may hang
         try:
-            self._run.bridge.between_steps(self._sampler.read_all)
+            self._run.bridge.at_step_boundary(self._sampler.read_all)
         finally:
             self._read_due_s = time.monotonic() + READ_AGAIN_S
 
@@ -217,7 +217,7 @@ class LiveSource:
     def _refresh_frame(self) -> None:
         bridge = self._run.bridge
         view = bridge.view
-        state = BridgeState.PAUSED if bridge.is_paused() else bridge.state
+        state = bridge.state
         # Compared by identity: views are immutable, and equality would compare everything.
         if self._shown_view is not view or self._shown_state is not state:
             self._shown_view, self._shown_state = view, state
@@ -226,7 +226,7 @@ class LiveSource:
     def _refresh_rows(self) -> None:
         run, snapshots = self._run, dict(self._sampler.snapshots)
         views = list(self._sampler.views) or [run.bridge.view]
-        vehicles, troubles = run.bridge.vehicles(), run.troubles()
+        vehicles, troubles = list(run.bridge.vehicles), run.troubles()
         self.rows.update(make_rows(vehicles, views, snapshots, run.failures(), troubles))
         self.plans.update({i: self._reader.plan(i, one) for i, one in snapshots.items()})
 

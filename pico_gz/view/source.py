@@ -220,7 +220,7 @@ class Changes(Generic[K, V]):
         return {key: self._values[key] for key, at in self._changed.items() if at > version}
 
     def values(self) -> Mapping[K, V]:
-        """Everything."""
+        """All values."""
         return self._values
 
 
@@ -272,8 +272,8 @@ class EventTail:
         """The message for a reader that has seen ``version``, and the version to remember."""
         with self._lock:
             events = [event for event in self._events if event["n"] > version]
-            anew = version < self.began
-            return {"t": "events", "events": events, "anew": anew}, self.version
+            reset = version < self.began
+            return {"t": "events", "events": events, "reset": reset}, self.version
 
 
 def _visible(text: str) -> str:

@@ -1,7 +1,7 @@
 """The servo packet, and actuator commands to servo channels and back.
 
 Little-endian, without padding: magic, frame rate [Hz], frame count, then 16 or 32 pulse
-widths [us]. The magic tells which of the two sizes it is; a receiver does not have to guess.
+widths [us]. The magic says which of the two sizes it is; a receiver does not have to guess.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def encode_servo(frame_rate_hz: int, frame_count: int, pwm_us: Sequence[int]) ->
 
 
 class ServoTemplate:
-    """Packets that differ in their frame count only; quicker than packing each anew."""
+    """Packets that differ in their frame count only; quicker than packing each one."""
 
     __slots__ = ("_frame_rate_hz", "_magic", "_tail")
 
@@ -129,7 +129,7 @@ def pwm_from_commands(
 ) -> tuple[int, ...]:
     """Return the pulse widths [us] of SERVO1, SERVO2, ...; unused channels are 0 (no output).
 
-    A vehicle nobody commands (``None``, or commands without values) gets 1500.
+    A vehicle without a command (``None``, or commands without values) gets 1500.
     """
     pwm = [0] * channel_count
     first, second = drive_channels(drive, channels)

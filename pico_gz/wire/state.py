@@ -204,7 +204,7 @@ def decode_state(data: bytes) -> StateRecord:
 
 
 def read_state(data: bytes) -> tuple[StateRecord, bool]:
-    """Read one record like ``decode_state``, and tell whether it may have optional keys.
+    """Read one record like ``decode_state``, and return whether it may have optional keys.
 
     Raises:
         DecodeError: refused as a whole; nothing of it may be used.

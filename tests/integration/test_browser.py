@@ -580,9 +580,11 @@ def page_with_a_link(address):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
         thread = threading.Thread(target=site.serve_forever)
         thread.start()
-        yield f"http://localhost:{site.server_port}/"
-        site.shutdown()
-        thread.join()
+        try:
+            yield f"http://localhost:{site.server_port}/"
+        finally:
+            site.shutdown()
+            thread.join()
 
 
 def test_a_token_link_works_from_another_page_also_after_a_restart(chromium):

@@ -14,7 +14,7 @@ from pico_gz.gazebo.sdf import Node, SdfError, parse_sdf
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     ERROR = "error"  # it does not work, or something else happens than is written
     WARNING = "warning"  # it works by luck, or not as well as it could
@@ -112,7 +112,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Scene:
+class SdfScene:
     """A file and what it includes.
 
     Attributes:
@@ -172,19 +172,19 @@ def open_scene(
     *,
     environ: Mapping[str, str] | None = None,
     in_container: bool = False,
-) -> Scene:
+) -> SdfScene:
     """Read a file and the models it includes that lie on this machine.
 
     Raises:
         SdfError: the file itself cannot be read; included ones are then absent.
     """
-    scene = Scene(parse_sdf(text), in_container=in_container)
+    scene = SdfScene(parse_sdf(text), in_container=in_container)
     folders = _search_path(path, os.environ if environ is None else environ)
     _resolve(scene, scene.root, folders, _MAX_NESTING)
     return scene
 
 
-def _resolve(scene: Scene, root: Node, folders: Sequence[Path], depth: int) -> None:
+def _resolve(scene: SdfScene, root: Node, folders: Sequence[Path], depth: int) -> None:
     if depth == 0:
         return
     for node in root.walk():
@@ -222,11 +222,11 @@ def _load(uri: str, folders: Sequence[Path]) -> Node | None:
     return None
 
 
-Rule = Callable[[Scene], Iterator[Finding]]
-NodeRule = Callable[[Scene, Node], Iterator[Finding]]
+Rule = Callable[[SdfScene], Iterator[Finding]]
+NodeRule = Callable[[SdfScene, Node], Iterator[Finding]]
 
 
-def for_each(nodes: Callable[[Scene], Iterable[Node]], rules: Sequence[NodeRule]) -> list[Rule]:
+def for_each(nodes: Callable[[SdfScene], Iterable[Node]], rules: Sequence[NodeRule]) -> list[Rule]:
     """Rules about single elements as rules about a file that hold for each of ``nodes``."""
 
     def whole(rule: NodeRule) -> Rule:
@@ -237,7 +237,7 @@ def for_each(nodes: Callable[[Scene], Iterable[Node]], rules: Sequence[NodeRule]
 
 def each_world(*rules: NodeRule) -> list[Rule]:
     """Rules about each world of a file."""
-    return for_each(Scene.worlds, rules)
+    return for_each(SdfScene.worlds, rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ NOT_READABLE = Trap(
     name="not-readable",
     severity=Severity.ERROR,
     why="This is no plain XML: programs disagree about such files, and some could make them work"
-    " for ever. Gazebo may load it all the same, but nothing in it was checked.",
+    " without end. Gazebo may load it all the same, but nothing in it was checked.",
     fix="Correct the place; SDF needs no document type and no entities.",
 )
 NO_SDF = Trap(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Severity, Trap
+from pico_gz.gazebo.lint.document import Finding, Rule, SdfScene, Severity, Trap
 from pico_gz.gazebo.lint.rules_plugin import (
     ControlFacts,
     controls_of,
@@ -20,7 +20,7 @@ from pico_gz.gazebo.sdf import Node
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",
     severity=Severity.ERROR,
-    why="A vehicle that nobody commands gets 1500 us and drives off.",
+    why="A vehicle without commands gets 1500 us and drives off.",
     fix="<offset>-0.5</offset> with servo_min 1000 and servo_max 2000, multiplier twice the top"
     " speed.",
 )
@@ -92,7 +92,7 @@ _DRIVERS = {
 }  # fmt: skip
 
 
-def check_neutral(scene: Scene) -> Iterator[Finding]:
+def check_neutral(scene: SdfScene) -> Iterator[Finding]:
     """1500 us must be zero for what turns both ways, and for every wheel."""
     for plugin, control in _driving(scene):
         command = control.neutral_command
@@ -106,7 +106,7 @@ def check_neutral(scene: Scene) -> Iterator[Finding]:
             yield DRIVES_AT_NEUTRAL.at(control.node.line, message, severity=Severity.WARNING)
 
 
-def check_moves(scene: Scene) -> Iterator[Finding]:
+def check_moves(scene: SdfScene) -> Iterator[Finding]:
     """A command that is always the same."""
     for _, control in _driving(scene):
         low, high = (
@@ -117,7 +117,7 @@ def check_moves(scene: Scene) -> Iterator[Finding]:
             yield NEVER_MOVES.at(control.node.line, f"{control.joint!r} can never move.")
 
 
-def check_reverse(scene: Scene) -> Iterator[Finding]:
+def check_reverse(scene: SdfScene) -> Iterator[Finding]:
     """Torque limits of one sign on something that turns both ways."""
     for _, control in _driving(scene):
         limits = control.torque_limits
@@ -129,7 +129,7 @@ def check_reverse(scene: Scene) -> Iterator[Finding]:
             yield NO_REVERSE.at(control.node.line, message)
 
 
-def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_joints(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Joints that are not there."""
     model = model_of(plugin)
     if model is None or not scene.is_complete(model) or model.tag != "model":
@@ -140,7 +140,7 @@ def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield JOINT_NOT_FOUND.at(control.node.line, message)
 
 
-def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_kinds(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Kinds of control that do not work without force, or without the joint's angle."""
     for control in controls_of(plugin):
         if control.kind in ("POSITION", "EFFORT") and not control.use_force:
@@ -151,7 +151,7 @@ def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield NO_JOINT_STATE.at(control.node.line, message)
 
 
-def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_channels(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Channels that a packet does not have."""
     count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
     for control in controls_of(plugin):
@@ -160,7 +160,7 @@ def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield TOO_FEW_CHANNELS.at(control.node.line, message)
 
 
-def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_drivers(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Another system that drives the same joint."""
     model = model_of(plugin)
     if model is None:
@@ -174,7 +174,7 @@ def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
 
 
-def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_settings(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Settings without an effect."""
     reported: set[str] = set()
     for control in controls_of(plugin):
@@ -184,7 +184,7 @@ def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
                 yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
 
 
-def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
+def _driving(scene: SdfScene) -> Iterator[tuple[Node, ControlFacts]]:
     """Controls that turn something, with their plugins."""
     for plugin in own_plugins(scene):
         for control in controls_of(plugin):
@@ -192,7 +192,7 @@ def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
                 yield plugin, control
 
 
-def _angle_is_known(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
+def _angle_is_known(scene: SdfScene, plugin: Node, control: ControlFacts) -> bool:
     model = model_of(plugin)
     if model is None or not scene.is_complete(model):
         return True

@@ -8,7 +8,7 @@ from pico_gz.gazebo.lint.document import (
     ROLLED,
     Finding,
     Rule,
-    Scene,
+    SdfScene,
     Severity,
     Trap,
     angle_between,
@@ -72,7 +72,7 @@ MESH_WHEEL = Trap(
 _ONE_DEGREE = 0.0175
 
 
-def check_imu_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_name(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The name is missing, or names nothing."""
     named = plugin.child("imuName") is not None
     model = model_of(plugin)
@@ -85,7 +85,7 @@ def check_imu_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield NO_IMU_NAME.at(plugin.line, "imuName is missing.")
 
 
-def check_imu_pose(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_pose(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The sensor must be turned against its link as the airplane frame is against the model."""
     seen = imu_of(scene, plugin)
     if seen is None:
@@ -101,7 +101,7 @@ def check_imu_pose(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield IMU_NOT_ROLLED.at(line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees.")
 
 
-def check_imu_topic(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_imu_topic(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The sensor has a topic of its own."""
     seen = imu_of(scene, plugin)
     topic = seen.node.child("topic") if seen else None
@@ -110,7 +110,7 @@ def check_imu_topic(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield IMU_TOPIC.at(seen.line, message)
 
 
-def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_imu_rate(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """The sensor is slower than physics; 0 is every step."""
     physics = world.child("physics")
     step_s = physics.number("max_step_size", 0.001) if physics else 0.001
@@ -123,7 +123,7 @@ def check_imu_rate(scene: Scene, world: Node) -> Iterator[Finding]:
             yield IMU_TOO_SLOW.at(_line(seen.node, plugin, line), message)
 
 
-def check_wheels(scene: Scene) -> Iterator[Finding]:
+def check_wheels(scene: SdfScene) -> Iterator[Finding]:
     """Wheels that collide as meshes."""
     driven = _driven_links(scene)
     for link in scene.own("link"):
@@ -136,7 +136,7 @@ def check_wheels(scene: Scene) -> Iterator[Finding]:
                 yield MESH_WHEEL.at(mesh.line, f"The wheel {link.name!r} collides as a mesh.")
 
 
-def _driven_links(scene: Scene) -> set[Node]:
+def _driven_links(scene: SdfScene) -> set[Node]:
     """Links that a VELOCITY control turns and that stand on the ground by their name."""
     links: set[Node] = set()
     for plugin in own_plugins(scene):

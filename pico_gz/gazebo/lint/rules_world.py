@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Seen, Severity, Trap, each_world
+from pico_gz.gazebo.lint.document import Finding, Rule, SdfScene, Seen, Severity, Trap, each_world
 from pico_gz.gazebo.lint.rules_plugin import is_ardupilot
 from pico_gz.gazebo.lint.sdformat import Complaint, complaints
 from pico_gz.gazebo.sdf import Node
@@ -27,7 +27,7 @@ NO_PHYSICS_SYSTEM = Trap(
     name="no-physics-system",
     severity=Severity.ERROR,
     why="One <plugin> in a world switches the default systems off, so nothing computes motion:"
-    " the rover stands still whatever it is told.",
+    " the rover stands still whatever is commanded.",
     fix='<plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/> in the world.',
 )
 MISSING_SYSTEM = Trap(
@@ -96,7 +96,7 @@ _MAYBE_RENDERED = {"lidar", "ray", "custom", ""}
 _OLD = ("ignition-gazebo", "ignition::gazebo", "libignition", "ign-gazebo")
 
 
-def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_systems(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """Every sensor needs its system."""
     systems = _systems(scene, world)
     reported: set[str] = set()
@@ -113,14 +113,14 @@ def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
         yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
 
 
-def check_physics(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_physics(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """Something to drive, and nothing that moves it."""
     listed = world.child("plugin") is not None
     if listed and "Physics" not in _systems(scene, world) and _has_ardupilot(scene, world):
         yield NO_PHYSICS_SYSTEM.at(world.line, "This world has no Physics system.")
 
 
-def check_includes_found(scene: Scene) -> Iterator[Finding]:
+def check_includes_found(scene: SdfScene) -> Iterator[Finding]:
     """Included models that are not here."""
     for node in scene.own("include"):
         uri = node.value("uri")
@@ -132,7 +132,7 @@ def check_includes_found(scene: Scene) -> Iterator[Finding]:
             yield INCLUDE_NOT_FOUND.at(node.line, f"{uri!r} was not found.")
 
 
-def check_rendering(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_rendering(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """The Sensors system where nothing is rendered."""
     kinds = {seen.node.attributes.get("type", "") for seen in _sensors(scene, world)}
     if kinds & (_RENDERED | _MAYBE_RENDERED) or not scene.is_complete(world):
@@ -143,7 +143,7 @@ def check_rendering(scene: Scene, world: Node) -> Iterator[Finding]:
             yield SENSORS_WITHOUT_NEED.at(plugin.line, message)
 
 
-def check_coordinates(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_coordinates(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """NavSat without a place on Earth."""
     if world.child("spherical_coordinates") is not None:
         return
@@ -154,7 +154,7 @@ def check_coordinates(scene: Scene, world: Node) -> Iterator[Finding]:
             break
 
 
-def check_old_names(scene: Scene) -> Iterator[Finding]:
+def check_old_names(scene: SdfScene) -> Iterator[Finding]:
     """Plugins by their names in older releases."""
     for node in scene.own("plugin"):
         if is_ardupilot(node):
@@ -165,12 +165,12 @@ def check_old_names(scene: Scene) -> Iterator[Finding]:
                 break
 
 
-def _systems(scene: Scene, world: Node) -> set[str]:
+def _systems(scene: SdfScene, world: Node) -> set[str]:
     """Systems of a world by their short names; a model may bring one too."""
     return {_short(seen.node) for seen in scene.find("plugin", world)}
 
 
-def _sensors(scene: Scene, world: Node) -> Iterator[Seen]:
+def _sensors(scene: SdfScene, world: Node) -> Iterator[Seen]:
     """Real sensors; the ArduPilot plugin has an element of the same name."""
     for seen in scene.find("sensor", world):
         parent = seen.node.parent
@@ -178,7 +178,7 @@ def _sensors(scene: Scene, world: Node) -> Iterator[Seen]:
             yield seen
 
 
-def _has_ardupilot(scene: Scene, world: Node) -> bool:
+def _has_ardupilot(scene: SdfScene, world: Node) -> bool:
     return any(is_ardupilot(seen.node) for seen in scene.find("plugin", world))
 
 

@@ -107,7 +107,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visual:
-    """Something to see."""
+    """A visual of a link."""
 
     name: str
     shape: Shape
@@ -132,7 +132,7 @@ class Friction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """Something to bump into."""
+    """A collision shape of a link."""
 
     name: str
     shape: Shape
@@ -207,7 +207,7 @@ def readable_on(colour: Colour) -> Colour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class SdfLink:
     """A rigid body."""
 
     name: str
@@ -280,7 +280,7 @@ class Control:
 class Chassis:
     """The mechanical part of a rover: everything but its name, place, sensors and ports."""
 
-    links: tuple[Link, ...]
+    links: tuple[SdfLink, ...]
     joints: tuple[Joint, ...]
     controls: tuple[Control, ...]
     # Joints whose angle the plugin reads.
@@ -325,14 +325,14 @@ def top_wheel_radps(spec: RoverSpec) -> float:
 
 def wheel_link(
     name: str, spec: RoverSpec, at: Placement, friction: Friction, *, contact_y_m: float = 0.0
-) -> Link:
+) -> SdfLink:
     """A wheel whose axle lies along y; it touches the ground ``contact_y_m`` beside itself."""
     radius_m, width_m = spec.wheel_radius_m, spec.wheel_width_m
     tyre = CylinderShape(radius_m, width_m)
     hub = CylinderShape(0.62 * radius_m, 1.04 * width_m)
     spoke = CylinderShape(0.16 * radius_m, 1.10 * width_m)
     spoke_at = Placement(x_m=0.38 * radius_m, roll_rad=ACROSS_RAD)
-    return Link(
+    return SdfLink(
         name=name,
         inertial=wheel_inertial(wheel_mass_kg(spec), radius_m, width_m),
         at=at,

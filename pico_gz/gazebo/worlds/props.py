@@ -20,8 +20,8 @@ from pico_gz.gazebo.worlds.parts import (
     Collision,
     Colour,
     CylinderShape,
-    Link,
     Placement,
+    SdfLink,
     Shape,
     Visual,
 )
@@ -69,7 +69,7 @@ def obstacle_model(obstacle: Obstacle, number: int, terrain: Terrain) -> StaticM
     return StaticModel(name=obstacle_name(number), link=link, at=at)
 
 
-def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> Link:
+def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> SdfLink:
     if isinstance(obstacle, Disc):
         post = CylinderShape(obstacle.radius_m, height_m)
         ring = CylinderShape(_PROUD * obstacle.radius_m, 0.2 * height_m)
@@ -117,7 +117,7 @@ def _cone() -> StaticModel:
             at=Placement(z_m=0.5 * (height_m + 0.03)),
         ),
     )
-    link = Link(name="link", visuals=tuple(visuals), collisions=collisions)
+    link = SdfLink(name="link", visuals=tuple(visuals), collisions=collisions)
     return StaticModel(name="cone", link=link, description="A traffic cone, 0.45 m high.")
 
 
@@ -146,7 +146,7 @@ def _ramp() -> StaticModel:
     )
     table = BoxShape(1.0, width_m, top_m)
     table_at = Placement(x_m=length_m * math.cos(slope_rad) + 0.5, z_m=0.5 * top_m)
-    link = Link(
+    link = SdfLink(
         name="link",
         visuals=(
             Visual(name="plank", shape=plank, colour=WOOD, at=plank_at),
@@ -162,8 +162,8 @@ def _ramp() -> StaticModel:
     )
 
 
-def _solid(shape: Shape, colour: Colour, *trims: Visual) -> Link:
-    return Link(
+def _solid(shape: Shape, colour: Colour, *trims: Visual) -> SdfLink:
+    return SdfLink(
         name="link",
         visuals=(Visual(name="body", shape=shape, colour=colour), *trims),
         collisions=(Collision(name="body", shape=shape),),
@@ -174,9 +174,9 @@ def _trim(shape: Shape, colour: Colour, z_m: float) -> Visual:
     return Visual(name="trim", shape=shape, colour=colour, at=Placement(z_m=z_m))
 
 
-def _standing(name: str, link: Link, z_m: float, description: str) -> StaticModel:
+def _standing(name: str, link: SdfLink, z_m: float, description: str) -> StaticModel:
     """A prop whose link is lifted so that it stands on the model's origin."""
-    lifted = Link(
+    lifted = SdfLink(
         name=link.name,
         at=Placement(z_m=z_m),
         visuals=link.visuals,

@@ -18,10 +18,10 @@ from pico_gz.gazebo.worlds.parts import (
     Collision,
     Colour,
     Friction,
-    Link,
     MeshShape,
     Placement,
     PlaneShape,
+    SdfLink,
     Shape,
     Visual,
 )
@@ -202,7 +202,7 @@ def _piece(
 
 
 def _ground(*pieces: tuple[Visual, Collision], files: Mapping[str, str] | None = None) -> Ground:
-    link = Link(
+    link = SdfLink(
         name="link",
         visuals=tuple(visual for visual, _ in pieces),
         collisions=tuple(collision for _, collision in pieces),

@@ -50,7 +50,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> int:
-        """Its id."""
+        """Vehicle id."""
         return self.config.id
 
 

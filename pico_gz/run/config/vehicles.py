@@ -288,7 +288,7 @@ class VehicleBuilder:
     def _check_names(self, plans: list[VehiclePlan], entries: Mapping[int, Entry]) -> None:
         owner: dict[str, int] = {}
         for plan in plans:
-            # Some file systems do not tell capitals from small letters.
+            # Some file systems ignore case.
             first = owner.setdefault(plan.config.name.lower(), plan.id)
             if first != plan.id:
                 path = (*entries[plan.id].path, "name")

@@ -203,7 +203,7 @@ class McapFile:
         """Write the chunk under way as far as it goes; the next ``write`` replaces it."""
         self._put(self._encode(chunk)[0])
 
-    def finish(self, early_end: str = "") -> None:
+    def finish(self, early_end: str | None = None) -> None:
         """Write the summary, which lets readers jump; the file is complete then.
 
         Args:
@@ -322,7 +322,7 @@ class ChunkWriter:
     """Writes the chunks it gets, in order; while none comes, the one under way as a draft.
 
     Attributes:
-        problem: why nothing is written any more, in words; empty while all is well.
+        problem: why nothing is written any more, in words; ``None`` while all is well.
     """
 
     def __init__(self, file: McapFile, peek: Callable[[], SealedChunk | None]) -> None:
@@ -332,7 +332,7 @@ class ChunkWriter:
             file: where to; closed by ``close``.
             peek: gives the chunk under way, ``None`` when it has nothing new; any thread.
         """
-        self.problem = ""
+        self.problem: str | None = None
         self._file = file
         self._peek = peek
         self._waiting: queue.Queue[SealedChunk | None] = queue.Queue(_WAITING_CHUNKS)

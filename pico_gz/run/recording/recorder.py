@@ -204,8 +204,8 @@ class RunRecorder:
             self._add(Kind.EVENTS, _WHOLE_RUN, topics.log_entry(event, name))
 
     @property
-    def problem(self) -> str:
-        """Why the recording ended before its run, in words; empty while all is well."""
+    def problem(self) -> str | None:
+        """Why the recording ended before its run, in words; ``None`` while all is well."""
         return self._writer.problem
 
     def close(self) -> None:
@@ -346,7 +346,7 @@ class RunRecording:
                 folder.path / MCAP_FILE,
                 name_of=self._name_of,
                 sample=self._sample,
-                report=bridge.report,
+                report=bridge.events.add,
                 latency=bridge.stats.latency,
             )
         except OSError as exc:

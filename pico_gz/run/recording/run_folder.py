@@ -161,7 +161,7 @@ class RunFolder:
         }
         self._write()
 
-    def finish(self, result: dict[str, Any], *, problem: str = "") -> None:
+    def finish(self, result: dict[str, Any], *, problem: str | None = None) -> None:
         """Add how the run ended, and why its recording ended before it."""
         self._facts["result"] = result
         if problem:

@@ -307,7 +307,7 @@ class ModeSwitch(Snapshot):
         rover.say(6, f"Mode {mode.number.name} ({reason})")
         return Result.ACCEPTED
 
-    def _obstacle(self, mode: RoverMode) -> str:
+    def _obstacle(self, mode: RoverMode) -> str | None:
         rover = self._rover
         if self.current.number is Mode.INITIALISING and not rover.estimator.tilt.samples:
             return "initialising"

@@ -47,7 +47,7 @@ class Pid(Snapshot):
         self.integral = 0.0
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Clear the last error and the integral."""
         self.error = self.integral = 0.0
 
     def update(self, error: float, dt_s: float, saturated: bool) -> float:
@@ -84,7 +84,7 @@ class SpeedController(Snapshot):
         self.saturated = False
 
     def reset(self, speed_mps: float = 0.0) -> None:
-        """Start anew from the speed that the rover has."""
+        """Start again from the speed that the rover has."""
         self.pid.reset()
         self.target_mps = speed_mps
         self.error_mps = 0.0
@@ -131,7 +131,7 @@ class TurnController(Snapshot):
         self.saturated = False
 
     def reset(self) -> None:
-        """Start anew."""
+        """Start again."""
         self.pid.reset()
         self.target_radps = 0.0
 
@@ -259,7 +259,7 @@ class ServoOutputs(Snapshot):
         self._pulses = (0, 0)
 
     def take_over(self, other: ServoOutputs) -> None:
-        """Go on with the channels that another holds."""
+        """Take over the channels that another holds."""
         self._first, self._second = other._first, other._second
         self.neutral()
 

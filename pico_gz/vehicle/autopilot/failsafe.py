@@ -49,7 +49,7 @@ class BatteryMonitor(Snapshot):
         self.last_us = now_us
 
     def remaining_percent(self) -> int:
-        """What is left of BATT_CAPACITY, 0..100; -1 when nobody can tell."""
+        """What is left of BATT_CAPACITY, 0..100; -1 when unknown."""
         capacity = self._params["BATT_CAPACITY"]
         if not self.enabled or capacity <= 0.0:
             return -1
@@ -78,29 +78,29 @@ class SensorNews(Snapshot):
         gps_lost: no believable fix for a while.
         gps_jumped: fixes come and agree with each other, but not with dead reckoning.
         compass_since_us: since when the compass is not believed, -1 when it is.
-        compass_told: people know that.
+        compass_reported: people know that.
         resets: how many new headings people know of.
     """
 
-    __slots__ = _state_fields = ("compass_since_us", "compass_told", "gps_jumped", "gps_lost",
+    __slots__ = _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost",
                                  "resets")  # fmt: skip
 
     def __init__(self) -> None:
         self.gps_lost = False
         self.gps_jumped = False
         self.compass_since_us = -1
-        self.compass_told = False
+        self.compass_reported = False
         self.resets = 0
 
     def check(self, rover: RoverContext) -> None:
-        """Look once."""
+        """Report what changed since the last call."""
         self._check_gps(rover)
         self._check_jump(rover)
         self._check_compass(rover)
         resets = rover.estimator.heading.resets
         if resets != self.resets:
             self.resets = resets
-            rover.say(4, "Heading was wrong and is set anew")
+            rover.say(4, "Heading was wrong and is reset")
 
     def _check_gps(self, rover: RoverContext) -> None:
         estimator = rover.estimator
@@ -123,14 +123,14 @@ class SensorNews(Snapshot):
     def _check_compass(self, rover: RoverContext) -> None:
         now_us = rover.now_us
         if not rover.estimator.compass_contradicts(now_us):
-            if self.compass_told:
+            if self.compass_reported:
                 rover.say(6, "Compass is believed again")
-            self.compass_since_us, self.compass_told = -1, False
+            self.compass_since_us, self.compass_reported = -1, False
             return
         if self.compass_since_us < 0:
             self.compass_since_us = now_us
-        if not self.compass_told and now_us - self.compass_since_us >= _COMPASS_US:
-            self.compass_told = True
+        if not self.compass_reported and now_us - self.compass_since_us >= _COMPASS_US:
+            self.compass_reported = True
             rover.say(4, "Compass contradicts the heading")
 
 
@@ -207,7 +207,7 @@ class Failsafe(Snapshot):
         self.news = SensorNews()
 
     def check(self, rover: RoverContext, battery: BatteryMonitor) -> None:
-        """Look at everything once."""
+        """Run all checks once."""
         if rover.armed and not self.armed:
             # What went wrong while nothing could move has to be acted on now.
             self.fired.clear()
@@ -273,7 +273,7 @@ class Failsafe(Snapshot):
             act(rover, int(rover.values["FS_ACTION"]), f"{cause} failsafe")
 
     def _lasts(self, rover: RoverContext, cause: str, bad: bool, seconds: float) -> bool:
-        """True once, when a cause has lasted long enough; tells when it comes and goes."""
+        """True once, when a cause has lasted long enough; reports when it comes and goes."""
         if not bad:
             self.since_us.pop(cause, None)
             if cause in self.fired:

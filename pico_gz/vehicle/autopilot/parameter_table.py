@@ -201,7 +201,7 @@ _STREAMS: tuple[Row, ...] = (
 )  # fmt: skip
 
 # Switches of the simulated sensors. The autopilot stores and reports them and does nothing
-# else with them: whoever runs the simulation listens to the changes.
+# else with them: the run listens to the changes.
 _SIMULATION: tuple[Row, ...] = (
     ("SIM_GPS_DISABLE", _I8, 0, 1, 0),
     *((f"SIM_GPS_GLITCH_{axis}", _F, -1000, 1000, 0) for axis in "XYZ"),
@@ -247,7 +247,7 @@ _GROUPS = (
     _SENSORS, _STREAMS, _SIMULATION,
 )  # fmt: skip
 
-# What the autopilot reports and nobody sets: a system id is the vehicle's id in the fleet.
+# What the autopilot reports and cannot be set: a system id is the vehicle's id in the fleet.
 READ_ONLY = frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "SYSID_THISMAV"})
 
 # In alphabetical order, which is also the order of the indexes that a ground station sees.

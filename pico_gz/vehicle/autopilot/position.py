@@ -20,11 +20,11 @@ _STEADY_MPS = 0.1
 _SLIP_MPS = 0.3
 _SLIP_SHARE = 0.3
 # Wheels that seem to turn faster than this many times their top speed are no measurement.
-_MOST_TOP_SPEEDS = 4.0
+_MAX_TOP_SPEEDS = 4.0
 
 
 class WheelOdometry(Snapshot):
-    """Speed along the heading as the wheels tell it.
+    """Speed along the heading as the wheels measure it.
 
     Attributes:
         full_speed_mps: speed at full throttle, learned while GPS is there.
@@ -77,7 +77,7 @@ class WheelOdometry(Snapshot):
         turns = 0.5 * (ticks - self.ticks) / data.ticks_per_turn
         speed_mps = self.encoder_scale * turns * TWO_PI * wheel_radius_m / (elapsed_us * 1e-6)
         self.ticks, self.window_us = ticks, now_us
-        if abs(speed_mps) > _MOST_TOP_SPEEDS * self.full_speed_mps:
+        if abs(speed_mps) > _MAX_TOP_SPEEDS * self.full_speed_mps:
             return False
         self.encoder_mps, self.encoder_us = speed_mps, now_us
         return True
@@ -231,7 +231,7 @@ class PositionFilter(Snapshot):
         return True
 
     def _note_rejection(self, now_us: int, error_n: float, error_e: float) -> None:
-        """Only fixes that agree with each other can tell that the belief is what is wrong."""
+        """Only fixes that agree with each other can show that the estimate is wrong."""
         off_n, off_e = error_n - self.rejected_n_m, error_e - self.rejected_e_m
         again = self.rejected_since_us >= 0
         self.credible = again and off_n * off_n + off_e * off_e <= _GATE_M * _GATE_M

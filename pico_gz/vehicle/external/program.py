@@ -249,11 +249,9 @@ class AutopilotProcess:
             time.sleep(_POLL_S)
 
     def __enter__(self) -> AutopilotProcess:
-        """Start on entry."""
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop on exit."""
         self.stop()
 
 
@@ -262,7 +260,7 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if process.returncode is None:
         if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return False
-        # While its exit code waits to be read, nobody else can get the number of its group.
+        # While its exit code waits to be read, no other process can get the number of its group.
         _signal_group(process, signal.SIGKILL)
         process.wait()
     return True
@@ -275,7 +273,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 def _tie_to_this_process() -> Callable[[], None] | None:
     """What a new process does to be killed when this one is gone."""
-    # The kernel watches the thread, not the process: of threads that end, it would be told too.
+    # The kernel watches the thread, not the process: it would report threads that end, too.
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return None
     # Found before the fork: a child of a process with threads must not wait for any lock.

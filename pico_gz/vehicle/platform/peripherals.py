@@ -202,7 +202,7 @@ class PwmBank(Snapshot):
         for channel in PWM_CHANNELS:
             if frequencies[channel] and not self.frequencies_hz[channel]:
                 raise ConfigError(
-                    f"The snapshot drives PWM channel {channel}, which nobody has claimed.",
+                    f"The snapshot drives PWM channel {channel}, which is not claimed.",
                     hint="Start the autopilot before restoring.",
                 )
         for channel in PWM_CHANNELS:

@@ -38,7 +38,7 @@ from pico_gz.vehicle.platform.peripherals import (
     check_frequency,
 )
 from pico_gz.vehicle.platform.sensor_inputs import ImuSample, SensorInbox, SensorMounting
-from pico_gz.vehicle.rc.source import RcFrame, rc_frame
+from pico_gz.vehicle.rc.rc_source import RcFrame, rc_frame
 
 
 class SitlTimer(Snapshot):

@@ -19,7 +19,7 @@ from typing import Any
 
 from pico_gz.core.units import PWM_NEUTRAL_US
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.source import (
+from pico_gz.vehicle.rc.rc_source import (
     MODE_PULSES_US,
     STEERING_CHANNEL,
     THROTTLE_CHANNEL,
@@ -83,7 +83,7 @@ class KeyboardRcSource:
         return {"sticks": self._sticks.save_state(), "clock": self._clock.save_state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._sticks.load_state(state["sticks"])
         self._clock.load_state(state["clock"])
 
@@ -145,7 +145,7 @@ logger = logging.getLogger(__name__)
 JS_EVENT = struct.Struct("=IhBB")
 JS_BUTTON = 0x01
 JS_AXIS = 0x02
-# Set on the events that tell where everything stands when the device is opened.
+# Set on the events that report all positions when the device is opened.
 JS_INIT = 0x80
 AXIS_MAX = 32767
 
@@ -164,7 +164,7 @@ DEFAULT_AXES: Mapping[int, tuple[int, int]] = {
 
 
 def _speaks_joystick(fd: int) -> bool:
-    """Whether events come from here: a joystick's driver, or a pipe that somebody else fills."""
+    """Whether events come from here: a joystick's driver, or a pipe that another program fills."""
     if stat.S_ISFIFO(os.fstat(fd).st_mode):
         return True
     try:
@@ -221,7 +221,7 @@ class JoystickRcSource:
         return {"sticks": self._sticks.save_state(), "clock": self._clock.save_state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the next movement overrides it."""
+        """Continue from what ``save_state`` gave; the next movement overrides it."""
         self._sticks.load_state(state["sticks"])
         self._clock.load_state(state["clock"])
 

@@ -29,7 +29,7 @@ import msgspec
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.vehicle.rc.source import MAX_RC_US, RC_CHANNELS, FrameClock
+from pico_gz.vehicle.rc.rc_source import MAX_RC_US, RC_CHANNELS, FrameClock
 
 KEEP = "-"
 LOST = "lost"
@@ -71,14 +71,12 @@ class ScriptRcSource(Snapshot):
         return self._lines[index].channels_us if self._clock.is_due(now_us) else None
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Holds no resources."""
 
     def save_state(self) -> dict[str, Any]:
-        """When the next frame is due, as plain values."""
         return self._clock.save_state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
         self._clock.load_state(state)
 
 
@@ -177,7 +175,7 @@ class UdpRcSource:
         return {"channels_us": list(self._channels_us)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
         self._channels_us = list(state["channels_us"])
 
     def _receive(self) -> bytes | None:

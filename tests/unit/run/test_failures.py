@@ -9,7 +9,7 @@ from pico_gz.run.commands import FailureSwitch
 from pico_gz.run.event_sources import SimParameterSync
 from pico_gz.run.rc_setup import RcFeeder
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.vehicle.external.server import SENT_FIELDS
+from pico_gz.vehicle.external.fdm_server import SENT_FIELDS
 
 
 class Radio:
@@ -54,7 +54,7 @@ def bridge():
 
 
 def make_feeder(bridge) -> RcFeeder:
-    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles()])
+    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles])
 
 
 def test_a_lost_radio_gives_no_updates_until_it_is_mended(bridge):

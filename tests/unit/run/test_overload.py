@@ -74,7 +74,7 @@ def test_as_fast_as_possible_and_paused_are_never_slow():
 def test_a_change_of_speed_begins_anew():
     bridge, monitor, wall = make(Scaled(1.0))
     run_at(bridge, monitor, wall, 1.0, 20)
-    bridge.set_speed(20.0)
+    bridge.time_mode = Scaled(20.0)
     run_at(bridge, monitor, wall, 20.0, 20)
     assert monitor.pace is None
 

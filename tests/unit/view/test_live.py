@@ -103,7 +103,7 @@ def test_plans_and_focus_are_in_metres(live):
 
 def test_events_of_the_run_reach_the_view(live):
     bridge, _, source = live
-    bridge.report(BridgeEvent(time_us=5, kind="stall", text="Who is that?", vehicle_id=2))
+    bridge.events.add(BridgeEvent(time_us=5, kind="stall", text="Who is that?", vehicle_id=2))
     assert source.events.after(0)[-1]["text"] == "Who is that?"
 
 

@@ -26,7 +26,7 @@ def make_bridge():
 
 def test_every_line_is_prometheus_text():
     bridge = make_bridge()
-    bridge.report(BridgeEvent(time_us=0, kind='od"d\\kind\n', text="x"))
+    bridge.events.add(BridgeEvent(time_us=0, kind='od"d\\kind\n', text="x"))
     troubles = {2: (Trouble("failure", 1_500_000, 'gps "off"'),)}
     for line in metrics_text(bridge, watchers=1, rtf=2.5, troubles=troubles).splitlines():
         assert line.startswith("# ") or LINE.match(line), line

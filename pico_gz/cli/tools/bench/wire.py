@@ -24,7 +24,7 @@ from pico_gz.gazebo.fleet_wire import FleetWire
 from pico_gz.gazebo.vehicle_link import VehicleLink
 from pico_gz.testing.twin_rover import level_truth
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import UdpPoller, UdpTransport
 from pico_gz.wire.servo import encode_servo
 

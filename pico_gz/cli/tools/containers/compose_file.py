@@ -262,7 +262,7 @@ class ComposeFile:
         head = (
             f"# Made by pico-gz {__version__} from {self._source.name}: {vehicles} rovers, "
             f"{len(self._parts)} bridge{'s' * (len(self._parts) > 1)}.\n"
-            "# Make it anew when the number of rovers, their adapters or ports change:\n"
+            "# Generate it again when the number of rovers, their adapters or ports change:\n"
             f"#   pico-gz compose {self._source.name}\n"
         )
         return head + yaml_text(_escaped(self.content()))

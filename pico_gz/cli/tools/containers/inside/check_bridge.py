@@ -33,34 +33,34 @@ def main() -> int:
     return 1 if problem else 0
 
 
-def problem_of_run() -> str:
-    """Ask the run twice; empty when it steps."""
+def problem_of_run() -> str | None:
+    """What is wrong with the run, asked twice; ``None`` when it steps."""
     run = find_run()
     before = ask(run, "status")
     time.sleep(_PERIOD_S)
     return judge(before, ask(run, "status"))
 
 
-def judge(before: dict[str, Any], after: dict[str, Any]) -> str:
+def judge(before: dict[str, Any], after: dict[str, Any]) -> str | None:
     """What two answers of a run, a moment apart, say is wrong."""
     silent = [name for name, vehicle in after["vehicles"].items() if vehicle["north_m"] is None]
     if silent:
         return f"vehicles without any state: {', '.join(silent)}"
     if after["state"] == "paused":
-        return ""
+        return None
     if after["state"] != "running":
         return f"the run is {after['state']}"
     if after["steps"] <= before["steps"]:
         return f"the run stands still at {after['sim_time_s']:.1f} s"
-    return ""
+    return None
 
 
-def problem_of_view() -> str:
-    """Ask the browser view; empty when it says that all is well."""
+def problem_of_view() -> str | None:
+    """What is wrong with the browser view; ``None`` when it says that all is well."""
     _, port = parse_address(os.environ.get("PICO_GZ_DASHBOARD", "127.0.0.1:8085"))
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=_TIMEOUT_S):
-            return ""
+            return None
     except urllib.error.HTTPError as error:
         return f"/healthz: {error.code} {error.read(200).decode(errors='replace')}"
     except OSError as error:
