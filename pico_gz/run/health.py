@@ -106,7 +106,8 @@ class FleetHealth:
         self._since_us: dict[tuple[int, str, str], int] = {}  # by vehicle, kind and what
 
     def watch(self) -> None:
-        """Look after steps, and while time is held."""
+        """Look after steps, and while time is held; snapshots bring back what was found."""
+        self._bridge.timeline.add_state("health", self)
         self._bridge.events.listen(self.note)
         self._bridge.after_step.add(self.after_step)
         self._bridge.while_idle.add(self.while_idle)
@@ -129,8 +130,8 @@ class FleetHealth:
             self.look(view)
 
     def while_idle(self, _: int) -> None:
-        """Failures are switched while time is held, too."""
-        if self._switched():
+        """Failures are switched and snapshots restored while time is held, too."""
+        if self._switched() or not self._next_us:
             self.look(self._bridge.view)
 
     def look(self, view: FleetView) -> None:
@@ -154,6 +155,27 @@ class FleetHealth:
                 found[vehicle.id] = tuple(here)
         self._since_us = since_us
         self.troubles = found
+
+    def save_state(self) -> dict[str, Any]:
+        """When everything began, as plain values."""
+        return {
+            "since": [[*key, us] for key, us in self._since_us.items()],
+            "raised": [[i, *raised] for i, raised in self._raised.items()],
+            "driven": [[i, us, *place] for i, (us, place) in self._driven.items()],
+            "touched": [
+                [i, o, us] for i, all_of in self._touched.items() for o, us in all_of.items()
+            ],
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what ``save_state`` gave."""
+        self._since_us = {(i, kind, what): us for i, kind, what, us in state["since"]}
+        self._raised = {i: (us, text) for i, us, text in state["raised"]}
+        self._driven = {i: (us, (north, east)) for i, us, north, east in state["driven"]}
+        self._touched = {}
+        for vehicle_id, other, us in state["touched"]:
+            self._touched.setdefault(vehicle_id, {})[other] = us
+        self._next_us = self._last_us = 0
 
     # --- parts ------------------------------------------------------------------------------
 

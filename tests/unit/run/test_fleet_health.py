@@ -175,6 +175,21 @@ def test_a_failure_switched_while_time_is_held_shows_at_once():
     assert [t.why for t in health.troubles[1]] == ["gps fails: off"]
 
 
+def test_a_restored_run_has_its_own_troubles():
+    with open_run() as run:
+        run.bridge.step(1500)
+        run.fail(1, "gps", "garbage")
+        run.bridge.step(500)
+        saved, then = run.bridge.snapshot(), run.health.troubles
+        run.fail(1, "gps", "ok")
+        run.fail(2, "baro", "off")
+        run.bridge.step(1000)
+        assert run.health.troubles != then
+        run.bridge.restore(saved)
+        run.health.while_idle(0)
+        assert run.health.troubles == then
+
+
 def test_what_began_later_is_gone_after_a_restore():
     with open_run() as run:
         run.bridge.step(500)

@@ -292,3 +292,25 @@ def test_the_last_moment_comes_before_the_end(live):
     source.refresh(1.01)  # neither table nor figures are due
     assert source.ended == {"t": "ended", "time_s": 0.06, "failed": False}
     assert row(source, 1)["lag_ms"] == 0
+
+
+def test_a_restored_run_starts_over_with_its_own_past(live):
+    bridge, run, source = live
+    bridge.step(800)
+    source.refresh(1.0)
+    saved, trails = bridge.snapshot(), source.hello()["trails"]
+    texts = [event["text"] for event in source.events.after(0)]
+    for second in range(2, 8):
+        bridge.step(300)
+        source.refresh(float(second))
+    run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+    assert source.hello()["trails"] != trails
+    restarts = source.restarts
+    bridge.restore(saved)
+    source.refresh(8.0)
+    assert source.restarts == restarts + 1
+    assert source.hello()["trails"] == trails
+    *past, newest = [event["text"] for event in source.events.after(0)]
+    assert past == texts
+    assert newest.startswith("Restored to")
+    assert row(source, 1)["failures"] == {}
