@@ -222,6 +222,11 @@ class LightweightAdapter(SimulatorAdapter):
         with self._lock:
             return self._engine.drain_contacts()
 
+    def touching(self) -> list[tuple[int, int | str]]:
+        """The contacts that last: (vehicle id, the other's id or an obstacle's name)."""
+        with self._lock:
+            return self._engine.touching()
+
     def rover(self, vehicle_id: int) -> RoverSpec:
         """The description that a vehicle is simulated by."""
         if vehicle_id not in self._rovers:

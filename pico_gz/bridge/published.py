@@ -155,14 +155,19 @@ class LatencySummary(msgspec.Struct, frozen=True):
 
 
 class LatencyHistogram:
-    """Counts durations in buckets of growing width."""
+    """Counts durations in buckets of growing width.
 
-    __slots__ = ("_counts", "_max_s", "_total")
+    Attributes:
+        sum_s: of all durations of the run [s].
+    """
+
+    __slots__ = ("_counts", "_max_s", "_total", "sum_s")
 
     def __init__(self) -> None:
         self._counts = [0] * _BUCKETS
         self._total = 0
         self._max_s = 0.0
+        self.sum_s = 0.0
 
     def add(self, duration_s: float) -> None:
         """Count one duration [s]."""
@@ -170,18 +175,19 @@ class LatencyHistogram:
         bucket = int(math.log(duration_us) / _LOG_GROWTH) if duration_us > 1.0 else 0
         self._counts[bucket if bucket < _BUCKETS else _BUCKETS - 1] += 1
         self._total += 1
+        self.sum_s += duration_s
         if duration_s > self._max_s:
             self._max_s = duration_s
 
     def copy(self) -> LatencyHistogram:
         """What was counted so far."""
         twin = LatencyHistogram()
-        twin._counts, twin._max_s = self._counts.copy(), self._max_s
+        twin._counts, twin._max_s, twin.sum_s = self._counts.copy(), self._max_s, self.sum_s
         twin._total = sum(twin._counts)
         return twin
 
     def since(self, earlier: LatencyHistogram) -> LatencyHistogram:
-        """What was counted after ``earlier``, a copy; the maximum is that of the whole run."""
+        """What was counted after ``earlier``, a copy; maximum and sum are those of the run."""
         later = self.copy()
         later._counts = [b - a for a, b in zip(earlier._counts, later._counts, strict=True)]
         later._total -= earlier._total

@@ -16,6 +16,7 @@ from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import figure, plural, print_json, print_table
 from pico_gz.errors import ConfigError, PicoGzError, did_you_mean
 from pico_gz.run.control_socket import ask, find_run
+from pico_gz.run.health import trouble_lines
 from pico_gz.run.missions import example_missions, find_mission
 
 # command -> (names of its arguments, how each is read)
@@ -163,6 +164,8 @@ def _print_status(status: dict[str, Any]) -> None:
     print_table(
         ("id", "name", "north m", "east m", "yaw deg", "mode", "state", "last message"), rows
     )
+    for line in trouble_lines(status):
+        print(line)
     for vehicle_id, units in status.get("failures", {}).items():
         broken = ", ".join(f"{unit} {kind}" for unit, kind in units.items())
         print(f"Failures of {status['vehicles'][vehicle_id]['name']}: {broken}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Scaled, TimeMode
@@ -37,8 +38,10 @@ from pico_gz.run.event_sources import (
     TextReporter,
 )
 from pico_gz.run.gazebo_rules import has_own_world
+from pico_gz.run.health import FleetHealth, with_health
 from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
+from pico_gz.run.overload import PaceMonitor
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.recording.run_folder import RunFolder
 from pico_gz.run.result import RunResult, summarize
@@ -66,6 +69,8 @@ class FleetRun:
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
         fail: breaks and repairs units of vehicles; once it is open.
+        health: which vehicles are in trouble; once it is open.
+        monitor: whether the run keeps its pace.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -80,6 +85,8 @@ class FleetRun:
         self.bridge = SitlBridge(time_mode(self.fleet), stall=stall_rules(self.fleet))
         self.frame = local_frame(self.fleet)
         self.fail: FailureSwitch
+        self.health: FleetHealth
+        self.monitor = PaceMonitor(self.bridge)
         self.control_path: Path | None = None
         self.keyboard: Keyboard | None = None
         self._meter = SpeedMeter(self.bridge)
@@ -112,10 +119,11 @@ class FleetRun:
         if self.options.paused:
             self.bridge.pause()
         if not self._is_hopeless():
-            self.bridge.run(
-                us_from_seconds(limit_s) if limit_s else None,
-                until=_any_of(conditions) if conditions else None,
-            )
+            with self.monitor:
+                self.bridge.run(
+                    us_from_seconds(limit_s) if limit_s else None,
+                    until=_any_of(conditions) if conditions else None,
+                )
         self._report_absent()
         result = self.result()
         if self._folder is not None:
@@ -214,9 +222,7 @@ class FleetRun:
         self._hear_vehicles(commanded)
         if self.options.view:
             self._open_view(opened)
-        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
-        if own and self.options.contacts:
-            bridge.after_step.add(ContactReporter(bridge, own))
+        self._watch_health(commanded, adapters)
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
         self._verdict.expect(commanded, starter, self.frame)
@@ -281,7 +287,10 @@ class FleetRun:
     ) -> None:
         """Open what commands come through: the control socket and the browser view."""
         bridge, fail = self.bridge, self.fail
-        commands = control_commands(bridge, fail, self.about)
+        commands: dict[str, Command] = {
+            name: with_health(command, self.health, lambda: self.monitor.pace)
+            for name, command in control_commands(bridge, fail, self.about).items()
+        }
         orders = VehicleCommands(bridge, self.fleet, self.frame, commanded).table(fail, starter)
         if self.options.control:
             status = commands["status"]
@@ -302,6 +311,20 @@ class FleetRun:
         ]
         if scripts:
             self.bridge.after_step.add(ScriptListener(self.bridge, scripts))
+
+    def _watch_health(
+        self, commanded: Mapping[int, RoverAutopilot], adapters: Sequence[SimulatorAdapter]
+    ) -> None:
+        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
+        if own and self.options.contacts:
+            self.bridge.after_step.add(ContactReporter(self.bridge, own))
+        self.health = FleetHealth(
+            self.bridge,
+            commanded,
+            lambda: self.fail.active,
+            lambda: [contact for adapter in own for contact in adapter.touching()],
+        )
+        self.health.watch()
 
     def _param_dir(self) -> Path | None:
         """Where parameters that a ground station sets are kept, if they are."""
@@ -442,6 +465,8 @@ class FleetRun:
                 pilots=pilots,
                 commands=commands,
                 failures=lambda: fail.active,
+                troubles=lambda: self.health.troubles,
+                pace=lambda: self.monitor.pace,
             )
         )
         opened.callback(view.close)

@@ -37,6 +37,7 @@ from pico_gz.run.commands import control_commands
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
 from pico_gz.run.missions import shifted
+from pico_gz.run.recorded_health import RecordedHealth
 from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun, read_tracks
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.recording.topics import AutopilotSample
@@ -151,6 +152,7 @@ class Replay:
         run: the recording.
         bridge: what shows it.
         fleet: what ran.
+        health: which vehicles were in trouble at the time that is shown.
         start_us: and ``end_us``: the recorded span of simulation time [us].
     """
 
@@ -173,6 +175,8 @@ class Replay:
         ids = tuple(self.bridge.list_vehicles())
         self.bridge.add_autopilots(RecordedAutopilots(ids, lambda: self._adapter.view))
         self._events = sorted(self.run.events(), key=lambda event: event.time_us)
+        self.health = RecordedHealth(self.bridge, self._events)
+        self.health.watch()
         self.bridge.after_step.add(self._hold_at_end)
 
     def __enter__(self) -> Replay:
@@ -206,6 +210,7 @@ class Replay:
             pilots={},
             commands=self.commands,
             failures=dict,
+            troubles=lambda: self.health.troubles,
             timeline_s=(self.start_us / 1e6, self.end_us / 1e6),
             tracks=self._tracks,
             recorded_events=self._events,

@@ -19,6 +19,8 @@ from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.commands import FailureSwitch, integer, number, report_event
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
+from pico_gz.run.health import Failures, Troubles
+from pico_gz.run.overload import Pace
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.vehicle_setup import MissionStarter, give_mission
 from pico_gz.simulator.ops import SCALAR
@@ -89,10 +91,14 @@ class VehicleCommands:
         name = str(request.get("mode", "")).upper()
         if name not in MODE_NAMES:
             raise ConfigError(f"Unknown mode {name!r}.", hint=did_you_mean(name, MODE_NAMES))
-        mode = Mode[name]
-        self._each(
-            request, lambda i, pilot: self._require(pilot.set_mode(mode), i, f"refuses {name}")
-        )
+        mode, arms = Mode[name], request.get("arm") is True
+
+        def change(vehicle_id: int, pilot: GcsVehicle) -> None:
+            self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
+            if arms:
+                self._arm(vehicle_id, pilot)
+
+        self._each(request, change)
 
     def _go_to(self, request: Mapping[str, Any]) -> None:
         vehicle_id = integer(request, "id", 1, 255)
@@ -158,10 +164,6 @@ def _together(refusals: list[str]) -> str:
     return f"{len(refusals)} refuse: {'; '.join(named)}{rest}"
 
 
-# vehicle id -> unit -> kind of failure, those that are on.
-Failures = Mapping[int, Mapping[str, str]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHandle:
     """A run as its observers see it.
@@ -173,6 +175,8 @@ class RunHandle:
         pilots: the vehicles that can be commanded; called on the simulation thread only.
         commands: what can be done to the run, by name, from any thread.
         failures: returns which failures are switched on.
+        troubles: returns the vehicles in trouble.
+        pace: returns how slow the run is; ``None`` while it keeps its pace.
         timeline_s: from when to when time can be chosen [s]; ``None``: it cannot be chosen.
         tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
         recorded_events: of a recording: all of them, in order of time.
@@ -186,6 +190,8 @@ class RunHandle:
     pilots: Mapping[int, GcsVehicle]
     commands: Mapping[str, Command]
     failures: Callable[[], Failures]
+    troubles: Callable[[], Troubles] = dict
+    pace: Callable[[], Pace | None] = lambda: None
     timeline_s: tuple[float, float] | None = None
     tracks: Mapping[int, Sequence[int]] = field(default_factory=dict)
     recorded_events: Sequence[BridgeEvent] = ()

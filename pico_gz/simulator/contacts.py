@@ -274,6 +274,10 @@ class ContactChecker:
         events, self._events = self._events, []
         return events
 
+    def touching(self) -> list[tuple[int, int | str]]:
+        """The contacts that last: (vehicle id, the other's id or an obstacle's name)."""
+        return sorted(self._touching, key=_order)
+
     def save(self) -> list[list[int | str]]:
         """Who touches what, as plain values."""
         return [list(pair) for pair in sorted(self._touching, key=_order)]

@@ -296,6 +296,10 @@ class FleetEngine:
         """Take the contacts that began since the last call."""
         return [] if self._contacts is None else self._contacts.drain()
 
+    def touching(self) -> list[tuple[int, int | str]]:
+        """The contacts that last: (vehicle id, the other's id or an obstacle's name)."""
+        return [] if self._contacts is None else self._contacts.touching()
+
     # --- interventions --------------------------------------------------------------------
 
     def set_pose(

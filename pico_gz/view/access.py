@@ -99,9 +99,14 @@ class AccessGuard:
         return "This view needs the token of its run: use the address that the run printed."
 
     async def _welcome(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Swap the token in the address for a cookie, so that it is in no history or picture."""
+        """Swap the token in the address for a cookie, so that it is in no history or picture.
+
+        The address is often a link on another page: a web terminal, a notebook, a chat. A strict
+        cookie would not be sent then. With a lax one another page can open the view, and nothing
+        more: requests that change something go through the WebSocket, which checks the origin.
+        """
         response = RedirectResponse("./", status_code=303)
-        response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="lax")
         await response(scope, receive, _with_headers(send))
 
     def _query_token(self, scope: Scope) -> str:

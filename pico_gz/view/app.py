@@ -44,6 +44,7 @@ TOKEN_VARIABLE = "PICO_GZ_DASHBOARD_TOKEN"
 WORKERS = 4
 MAX_MESSAGE_BYTES = 65_536
 STOP_LIMIT_S = 3.0
+READ_LIMIT_S = 1.0
 
 
 def open_dashboard(run: RunHandle) -> ViewServer:
@@ -64,6 +65,7 @@ def open_dashboard(run: RunHandle) -> ViewServer:
     except BaseException:
         source.close()
         raise
+    server.before_close(source.end)
     server.on_close(source.close)
     return server
 
@@ -111,10 +113,19 @@ class _View:
         text = "\n".join(problems) if problems else "ok"
         return PlainTextResponse(f"{text}\n", status_code=503 if problems else 200)
 
+    async def _read(self) -> None:
+        """Let the autopilots be read; a run that hangs is shown as it was."""
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self._workers, self._source.read_autopilots)
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(reading, READ_LIMIT_S)
+
     async def metrics(self, _: Request) -> Response:
+        await self._read()
         return PlainTextResponse(self._source.metrics(), media_type=CONTENT_TYPE)
 
     async def state(self, _: Request) -> Response:
+        await self._read()
         return Response(msgspec.json.encode(self._source.state()), media_type="application/json")
 
     async def websocket(self, websocket: WebSocket) -> None:
@@ -152,6 +163,7 @@ class ViewServer:
         self._socket = _listen(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._token = token
+        self._before_close: list[Callable[[], None]] = []
         self._is_published = is_published
         self._on_close: list[Callable[[], None]] = []
         self._server = uvicorn.Server(
@@ -184,12 +196,19 @@ class ViewServer:
         also = " (and on every other address of this machine)" if everywhere else ""
         return f"Browser view: {self.url}{also}"
 
+    def before_close(self, action: Callable[[], None]) -> None:
+        """Call ``action`` before browsers are disconnected."""
+        self._before_close.append(action)
+
     def on_close(self, action: Callable[[], None]) -> None:
         """Call ``action`` when the server ends."""
         self._on_close.append(action)
 
     def close(self) -> None:
         """Disconnect all browsers and stop listening; harmless when called twice."""
+        farewells, self._before_close = self._before_close, []
+        for action in farewells:
+            action()
         self._server.should_exit = True
         self._thread.join(STOP_LIMIT_S)
         self._socket.close()

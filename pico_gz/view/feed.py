@@ -72,11 +72,12 @@ class Refresher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request; ``number`` comes back with the answer."""
+    """One request; ``number`` comes back with the answer, ``problem`` says why it is none."""
 
     number: int
     command: str
     arguments: Mapping[str, Any]
+    problem: str = ""
 
     def done(self) -> dict[str, Any]:
         """The answer when it was carried out."""
@@ -88,26 +89,34 @@ class Request:
 
 
 def decode_request(text: str) -> Request:
-    """Read ``{"n": 7, "command": "pause", ...}``; anything else becomes an unknown command."""
+    """Read ``{"n": 7, "command": "pause", ...}``; anything else becomes a request to refuse."""
+    decoded: Any = {}
+    problem = ""
     try:
         decoded = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        decoded = None
+    except (msgspec.DecodeError, RecursionError) as exc:
+        problem = f"The request is not JSON: {exc}."
     if not isinstance(decoded, dict):
-        decoded = {}
+        decoded, problem = {}, "A request is a JSON object."
     number, command = decoded.get("n"), decoded.get("command")
+    if not isinstance(command, str):
+        problem, command = problem or "A request has a command, which is text.", ""
     return Request(
         number=number if isinstance(number, int) and not isinstance(number, bool) else 0,
-        command=command if isinstance(command, str) else "",
+        command=command,
         arguments=decoded,
+        problem=problem,
     )
 
 
 def carry_out(request: Request, commands: Mapping[str, Command]) -> dict[str, Any]:
     """Run the command and return the answer; waits for the moment between two steps."""
+    if request.problem:
+        return request.refused(request.problem)
     command = commands.get(request.command)
     if command is None:
-        return request.refused(f"Unknown command {request.command[:40]!r}.")
+        known = ", ".join(sorted(commands))
+        return request.refused(f"Unknown command {request.command[:40]!r}.", f"Known: {known}.")
     try:
         command(request.arguments)
     except PicoGzError as exc:
@@ -167,8 +176,13 @@ class ClientFeed:
     async def _send_updates(self) -> None:
         await self._send(_encode(self._source.hello()))
         while True:
+            ended = self._source.ended  # before what is sent below, which is then the last
             for message in self._updates():
                 await self._send(message)
+            if ended is not None:
+                await self._send(_encode(ended))
+                await self._websocket.close()
+                return
             await self._refresher.wait()
 
     async def _send(self, message: bytes) -> None:

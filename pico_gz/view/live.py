@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from pico_gz import __version__
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.bridge.timeline import Marks
 from pico_gz.run.commands import status_of
+from pico_gz.run.overload import plain_pace
 from pico_gz.run.view_access import RunHandle
 from pico_gz.view.details import PlanReader, details_message, recorded_estimates
 from pico_gz.view.metrics import Figures, Health, metrics_text
@@ -21,6 +25,11 @@ from pico_gz.view.welcome import describe_run, encode_frame
 BUDGET = 16_000
 _MAX_POINTS = 800
 SPACING_M = 0.2
+# What a vehicle's state has of its details; positions north and east [m].
+_STATE_DETAILS = (
+    "estimate", "target", "distance_m", "cross_track_m", "heading_error_deg", "throttle_percent",
+    "motors", "servos",
+)  # fmt: skip
 
 
 class Trails:
@@ -61,6 +70,10 @@ class Trails:
 
 ROWS_PERIOD_S = 0.25
 FIGURES_PERIOD_S = 0.5
+# For programs autopilots are read at most this often, however often they ask.
+READ_AGAIN_S = 1.0
+# So long the end of a run waits for browsers to take its last moment.
+END_LIMIT_S = 0.5
 
 
 class LiveSource:
@@ -80,10 +93,13 @@ class LiveSource:
         self._sampler = FleetSampler(run.pilots)
         self._reader = PlanReader(run.frame)
         self._trails = Trails()
+        self._figures = Figures(run.bridge, run.pace)
         self._marks: Marks[Trails] = Marks(50)
-        self._figures = Figures(run.bridge)
         self._health = Health(run.bridge)
         self._watchers = 0
+        self.ended: Mapping[str, Any] | None = None
+        self._ending = False
+        self._read_due_s = 0.0
         self._shown_view: FleetView | None = None
         self._shown_state = BridgeState.IDLE
         self.plans.update({i: self._reader.plan_of(*x) for i, x in run.recorded_items.items()})
@@ -126,6 +142,23 @@ class LiveSource:
                 self._note(event)
         self.restarts += 1
 
+    def end(self) -> None:
+        """Show the last moment and that it is the last; returns when all browsers have it."""
+        self._ending = True
+        end_s = time.monotonic() + END_LIMIT_S
+        while self._watchers and time.monotonic() < end_s:
+            time.sleep(0.01)
+
+    def read_autopilots(self) -> None:
+        """Read all of them now, for programs; waits for the moment between two steps."""
+        if self._watchers or time.monotonic() < self._read_due_s:
+            return
+        self._read_due_s = math.inf  # one at a time: a step may hang
+        try:
+            self._run.bridge.at_step_boundary(self._sampler.read_all)
+        finally:
+            self._read_due_s = time.monotonic() + READ_AGAIN_S
+
     # --- for the server thread --------------------------------------------------------------
 
     def hello(self) -> dict[str, Any]:
@@ -137,11 +170,12 @@ class LiveSource:
         self._sampler.watched = count > 0
 
     def refresh(self, now_s: float) -> None:
+        ending = self._ending
         if self._recorded_us:
             self._refresh_recorded_events()
         if self._watchers:
             self._refresh_frame()
-            if now_s >= self._rows_due_s:
+            if now_s >= self._rows_due_s or ending:
                 self._rows_due_s = now_s + ROWS_PERIOD_S
                 self._refresh_rows()
         if now_s >= self._figures_due_s:
@@ -150,6 +184,9 @@ class LiveSource:
             self._trails.add(self._run.bridge.view)
             self.figures = self._figures.take(now_s)
             self.figures_number += 1
+        if ending and self.ended is None:
+            view, failed = self._run.bridge.view, self._run.bridge.state is BridgeState.FAILED
+            self.ended = {"t": "ended", "time_s": view.time_us / 1e6, "failed": failed}
 
     def details(self, vehicle_id: int) -> dict[str, Any] | None:
         view = self._run.bridge.view
@@ -163,16 +200,45 @@ class LiveSource:
 
     def state(self) -> dict[str, Any]:
         self._refresh_rows()
-        status = status_of(self._run.bridge)
-        for vehicle_id, row in self.rows.values().items():
-            if str(vehicle_id) in status["vehicles"]:
-                status["vehicles"][str(vehicle_id)] |= dict(zip(FIELDS, row, strict=True))
-        fleet = self._run.fleet
-        return {"fleet": fleet.name, "seed": fleet.seed, **status, "figures": self.figures}
+        run, view, status = self._run, self._run.bridge.view, status_of(self._run.bridge)
+        plans, rows = self.plans.values(), self._table()
+        for name, vehicle in status["vehicles"].items():
+            vehicle_id = int(name)
+            details, truth = self.details(vehicle_id) or {}, view.truth.get(vehicle_id)
+            vehicle |= {
+                **{name: details.get(name) for name in _STATE_DETAILS},
+                "plan": plans.get(vehicle_id),
+                **rows.get(vehicle_id, {}),
+                "speed_mps": truth and round(math.hypot(*truth.velocity_ned_mps[:2]), 3),
+            }
+        return {
+            "version": __version__,
+            "fleet": run.fleet.name,
+            "seed": run.fleet.seed,
+            **status,
+            "slow": plain_pace(run.pace()),
+            "figures": self.figures,
+        }
 
     def metrics(self) -> str:
-        rtf = float(self.figures.get("rtf", 0.0))
-        return metrics_text(self._run.bridge, watchers=self._watchers, rtf=rtf)
+        self._refresh_rows()
+        snapshots = {i: one.telemetry for i, one in self._sampler.snapshots.copy().items()}
+        return metrics_text(
+            self._run.bridge,
+            watchers=self._watchers,
+            rtf=float(self.figures.get("rtf", 0.0)),
+            rows=self._table(),
+            troubles=self._run.troubles(),
+            estimates={
+                i: self._reader.point(now.lat_e7, now.lon_e7)
+                for i, now in snapshots.items()
+                if now.position_valid
+            },
+            pace=self._run.pace(),
+        )
+
+    def _table(self) -> dict[int, dict[str, Any]]:
+        return {i: dict(zip(FIELDS, row, strict=True)) for i, row in self.rows.values().items()}
 
     def problems(self, now_s: float) -> list[str]:
         return self._health.problems(now_s)
@@ -191,7 +257,8 @@ class LiveSource:
     def _refresh_rows(self) -> None:
         run, snapshots = self._run, dict(self._sampler.snapshots)
         views = list(self._sampler.views) or [run.bridge.view]
-        self.rows.update(make_rows(list(run.bridge.vehicles), views, snapshots, run.failures()))
+        vehicles, troubles = list(run.bridge.vehicles), run.troubles()
+        self.rows.update(make_rows(vehicles, views, snapshots, run.failures(), troubles))
         self.plans.update({i: self._reader.plan(i, one) for i, one in snapshots.items()})
 
     def _refresh_recorded_events(self) -> None:

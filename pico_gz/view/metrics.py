@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from math import dist, hypot
+from types import MappingProxyType
 from typing import Any
 
+from pico_gz import __version__
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of
 from pico_gz.bridge.published import BridgeState
+from pico_gz.run.health import Troubles
+from pico_gz.run.overload import Pace, plain_pace
 from pico_gz.view.source import lag_s
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SILENT_AFTER_S = 5.0
 _QUANTILES = (0.5, 0.99, 0.999)
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 Samples = Iterable[tuple[Mapping[str, object], float]]
 
@@ -20,8 +27,9 @@ Samples = Iterable[tuple[Mapping[str, object], float]]
 class Figures:
     """Compares the run's counters with those of the last call."""
 
-    def __init__(self, bridge: SitlBridge) -> None:
+    def __init__(self, bridge: SitlBridge, pace: Callable[[], Pace | None]) -> None:
         self._bridge = bridge
+        self._pace = pace
         self._latency = bridge.stats.latency.copy()
         self._sim_us = bridge.stats.sim_us
         self._at_s: float | None = None
@@ -43,6 +51,7 @@ class Figures:
             "latency_p99_ms": round(recent.percentile_ms(0.99), 3),
             "paused": bridge.state is BridgeState.PAUSED,
             "speed": speed_of(bridge.time_mode) or "max",
+            "slow": plain_pace(self._pace()),
         }
 
 
@@ -82,19 +91,42 @@ class Health:
         return max(SILENT_AFTER_S, 3.0 * mode.step_size_us / 1e6 / (speed_of(mode) or 1.0))
 
 
-def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:
-    """All metrics; ``rtf`` is the real-time factor of the last moments."""
+def metrics_text(
+    bridge: SitlBridge,
+    *,
+    watchers: int,
+    rtf: float,
+    rows: Mapping[int, Mapping[str, Any]] = _NOTHING,
+    troubles: Troubles = _NOTHING,
+    estimates: Mapping[int, tuple[float, float]] = _NOTHING,
+    pace: Pace | None = None,
+) -> str:
+    """All metrics.
+
+    Args:
+        bridge: the run.
+        watchers: browsers that watch.
+        rtf: the real-time factor of the last moments.
+        rows: the fleet table, by vehicle id and field.
+        troubles: of the vehicles.
+        estimates: where autopilots believe to be, north and east [m], by vehicle id.
+        pace: how slow the run is.
+    """
     stats, view = bridge.stats, bridge.view
     latency = [({"quantile": q}, stats.latency.percentile_ms(q) / 1000.0) for q in _QUANTILES]
     state = bridge.state
     lags = [({"vehicle": i}, lag_s(view, i)) for i in bridge.list_vehicles()]
     parts = [
+        _metric("build_info", "gauge", "1; what runs.",
+                [({"version": __version__, "python": platform.python_version()}, 1.0)]),
         _metric("step_latency_seconds", "summary", "Sensors handed over to actuators sent.",
-                latency, count=stats.steps),
+                latency, count=stats.steps, total=stats.latency.sum_s),
         _metric("real_time_factor", "gauge", "Simulated over wall seconds, just now.",
                 [({}, rtf)]),
         _metric("real_time_factor_mean", "gauge", "The same over the whole run, without pauses.",
                 [({}, stats.real_time_factor)]),
+        _metric("overloaded", "gauge", "1 while the run is far below the wanted speed.",
+                [({}, float(pace is not None and pace.overloaded))]),
         _metric("steps_total", "counter", "Finished steps of the fleet.", [({}, stats.steps)]),
         _metric("lost_steps_total", "counter", "Steps in which a vehicle had no fresh record.",
                 [({}, stats.lost_steps)]),
@@ -102,10 +134,25 @@ def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:
         _metric("run_state", "gauge", "1 for the state the run is in.",
                 [({"state": s.value}, float(s is state)) for s in BridgeState]),
         _metric("vehicles", "gauge", "Vehicles in the fleet.", [({}, len(lags))]),
+        _metric("vehicles_in_trouble", "gauge", "Vehicles with at least one trouble.",
+                [({}, len(troubles))]),
+        _metric("vehicle_trouble_since_seconds", "gauge", "Simulation time at which it began.",
+                [({"vehicle": i, "kind": t.kind, "why": t.why}, t.since_us / 1e6)
+                 for i, found in troubles.items() for t in found]),
         _metric("vehicle_lag_seconds", "gauge", "Age of a vehicle's newest record, simulated.",
                 [(labels, lag) for labels, lag in lags if lag is not None]),
         _metric("vehicle_armed", "gauge", "1 for an armed vehicle.",
                 [({"vehicle": v.id}, float(v.status().armed)) for v in bridge.vehicles]),
+        _metric("vehicle_speed_meters_per_second", "gauge", "True speed over ground.",
+                [({"vehicle": i}, hypot(*truth.velocity_ned_mps[:2]))
+                 for i, truth in view.truth.items()]),
+        _metric("vehicle_estimate_error_meters", "gauge", "Estimated to true position.",
+                [({"vehicle": i}, dist(place, (view.truth[i].north_m, view.truth[i].east_m)))
+                 for i, place in estimates.items() if i in view.truth]),
+        _metric("vehicle_battery_volts", "gauge", "As the autopilot or the sensor measures it.",
+                _column(rows, "battery_v")),
+        _metric("vehicle_battery_percent", "gauge", "Charge left.",
+                _column(rows, "battery_percent")),
         _metric("events_total", "counter", "What happened, by kind.",
                 [({"kind": k}, n) for k, n in sorted(bridge.events.counts.copy().items())]),
         _metric("view_clients", "gauge", "Browsers that watch.", [({}, watchers)]),
@@ -113,12 +160,18 @@ def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:
     return "".join(parts)
 
 
-def _metric(name: str, kind: str, text: str, samples: Samples, *, count: int | None = None) -> str:
+def _column(rows: Mapping[int, Mapping[str, Any]], name: str) -> Samples:
+    return [({"vehicle": i}, row[name]) for i, row in rows.items() if row[name] is not None]
+
+
+def _metric(
+    name: str, kind: str, text: str, samples: Samples, *, count: int = 0, total: float | None = None
+) -> str:
     full = f"pico_gz_{name}"
     lines = [f"# HELP {full} {text}", f"# TYPE {full} {kind}"]
     lines += [f"{full}{_labels(labels)} {value:.9g}" for labels, value in samples]
-    if count is not None:
-        lines.append(f"{full}_count {count}")
+    if total is not None:  # of a summary
+        lines += [f"{full}_sum {total:.9g}", f"{full}_count {count}"]
     return "\n".join(lines) + "\n"
 
 

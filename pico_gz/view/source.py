@@ -20,6 +20,7 @@ from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Telemetry
 from pico_gz.core.messages import BatteryData, GpsData
 from pico_gz.run.control_socket import Command
+from pico_gz.run.health import Failures, Trouble, Troubles, plain
 
 # A slow sensor (GPS, 5 Hz at 10 ms steps) has at least one sample in this many steps.
 KEPT_VIEWS = 32
@@ -82,7 +83,14 @@ class FleetSampler:
         if now_s < self._next_s:
             return
         self._next_s = now_s + PERIOD_S
-        for vehicle_id in self.selected.union(islice(self._turns, self._per_period)):
+        self._read(self.selected.union(islice(self._turns, self._per_period)))
+
+    def read_all(self) -> None:
+        """Read every autopilot; call it between two steps."""
+        self._read(self._pilots)
+
+    def _read(self, vehicle_ids: Iterable[int]) -> None:
+        for vehicle_id in vehicle_ids:
             pilot = self._pilots.get(vehicle_id)
             if pilot is not None:
                 self.snapshots[vehicle_id] = AutopilotSnapshot(
@@ -101,7 +109,7 @@ def lag_s(view: FleetView, vehicle_id: int) -> float | None:
 # The order of a row's values; browsers get it first and read rows by these names.
 FIELDS = (
     "mode", "armed", "health", "waypoint", "battery_percent", "battery_v",
-    "fix", "satellites", "lag_ms", "message", "failures",
+    "fix", "satellites", "lag_ms", "message", "failures", "troubles",
 )  # fmt: skip
 
 Row = tuple[Any, ...]
@@ -116,12 +124,15 @@ def make_rows(
     vehicles: Iterable[VehicleInstance],
     views: list[FleetView],
     snapshots: Mapping[int, AutopilotSnapshot],
-    failures: Mapping[int, Mapping[str, str]],
+    failures: Failures,
+    troubles: Troubles,
 ) -> dict[int, Row]:
     """The rows of all vehicles, by id; ``views`` are the last few steps, newest last."""
     return {
-        vehicle.id: _row(
-            vehicle, views, snapshots.get(vehicle.id), dict(failures.get(vehicle.id, {}))
+        vehicle.id: (
+            *_row(vehicle, views, snapshots.get(vehicle.id), troubles.get(vehicle.id, ())),
+            dict(failures.get(vehicle.id, {})),
+            plain(troubles.get(vehicle.id, ())),
         )
         for vehicle in vehicles
     }
@@ -131,7 +142,7 @@ def _row(
     vehicle: VehicleInstance,
     views: list[FleetView],
     snapshot: AutopilotSnapshot | None,
-    failures: dict[str, str],
+    troubles: Sequence[Trouble],
 ) -> Row:
     status = vehicle.status()
     lag = lag_s(views[-1], vehicle.id) if views else None
@@ -141,7 +152,7 @@ def _row(
     return (
         status.mode,
         status.armed,
-        _health(vehicle, views),
+        troubles[0].kind if troubles else "ok",
         status.waypoint,
         percent,
         volts,
@@ -149,16 +160,7 @@ def _row(
         satellites,
         None if lag is None else round(lag * 1000.0),
         status.last_message,
-        failures,
     )
-
-
-def _health(vehicle: VehicleInstance, views: list[FleetView]) -> str:
-    if vehicle.failed:
-        return "failed"
-    if vehicle.stalled:
-        return "stalled"
-    return "ok" if views and vehicle.id in views[-1].sensors else "silent"
 
 
 def _estimated(now: Telemetry) -> tuple[int | None, float | None, str, int]:
@@ -294,6 +296,7 @@ class ViewSource(Protocol):
         events: what happened.
         restarts: grows when the run is taken back to a snapshot: browsers begin again.
         commands: what a browser may ask for, by name; may wait, so they get their own thread.
+        ended: the last message to a browser once the run has ended, else ``None``.
     """
 
     frame: bytes
@@ -305,6 +308,7 @@ class ViewSource(Protocol):
     events: EventTail
     restarts: int
     commands: Mapping[str, Command]
+    ended: Mapping[str, Any] | None
 
     def hello(self) -> dict[str, Any]:
         """What never changes, and what happened so far: the first message to a browser.
@@ -317,6 +321,9 @@ class ViewSource(Protocol):
 
     def set_watchers(self, count: int, selected: Collection[int]) -> None:
         """Take the number of browsers, and the vehicles whose details they want."""
+
+    def read_autopilots(self) -> None:
+        """Bring up to date what programs are given; may wait, so it gets its own thread."""
 
     def details(self, vehicle_id: int) -> dict[str, Any] | None:
         """Everything about one vehicle; ``None`` when there is none of this id."""

@@ -1,8 +1,15 @@
 """The view in a real browser: Chromium of this machine, driven by Playwright."""
 
+import contextlib
+import http.server
 import json
 import math
+import os
+import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +19,7 @@ pytest.importorskip("starlette")
 from external_programs import need_chromium
 from playwright.sync_api import Error as DriverError
 from playwright.sync_api import sync_playwright
-from view_run import viewed_replay, viewed_run
+from view_run import free_port, viewed_replay, viewed_run
 
 pytestmark = pytest.mark.browser
 
@@ -191,7 +198,7 @@ def test_the_keyboard_is_enough(run, open_page):
     press("]")
     assert page.get("picoGz.fleet.selectedId") == 2
     press("h")
-    page.wait("picoGz.fleet.rovers.get(2).row.mode === 'HOLD'")
+    page.wait("picoGz.fleet.rovers.get(2).row.mode === 'HOLD' && !picoGz.fleet.selected.moves")
     press("a")
     page.wait("!picoGz.fleet.rovers.get(2).row.armed")
     press("g")
@@ -365,6 +372,183 @@ def test_255_rovers_are_shown(open_page):
         assert page.errors == []
 
 
+def look(page, selector):
+    """Which of the looks of pills and badges an element has, and its text."""
+    element = page.tab.locator(selector).first
+    classes = set(element.get_attribute("class").split())
+    return classes & {"good", "warn", "bad"}, element.inner_text()
+
+
+def test_a_rover_in_trouble_looks_like_it(open_page):
+    with viewed_run(3, speed=5.0) as run:
+        page = open_page(run.url)
+        page.wait("[...picoGz.fleet.rovers.values()].every((r) => r.row.armed)")
+        page.get("picoGz.fleet.select(2)")
+        page.wait("picoGz.fleet.focus")
+        assert look(page, ".rover-head .badge:last-child") == ({"good"}, "armed")
+        assert not page.tab.locator(".troubles").is_visible()
+        assert not page.tab.locator("#in-trouble").is_visible()
+        before = alarm_pixels(page, 2)
+        run.session.fail(2, "gps", "garbage")
+        page.wait("picoGz.fleet.selected.troubles.some((t) => t.kind === 'no_fix')")
+        page.tab.wait_for_timeout(400)
+        # In trouble, it is the first of the table, and red there, in the panel and on the map.
+        assert page.tab.locator("#fleet-body tr").first.get_attribute("data-id") == "2"
+        red, text = look(page, "#fleet-body tr[data-id='2'] td:nth-child(3) .badge")
+        assert red == {"bad"}
+        assert text.startswith("armed, ")
+        assert look(page, ".rover-head .badge:last-child")[0] == {"bad"}
+        told = page.tab.locator(".troubles li").all_inner_texts()
+        began = page.get("picoGz.fleet.selected.troubles.find((t) => t.kind === 'failure').since_s")
+        assert any(f"failure since 0:{began:04.1f}"[:-2] in line for line in told), told
+        assert any("gps fails: garbage" in line for line in told)
+        assert any("GPS" in line and line.startswith("no fix") for line in told)
+        assert page.tab.locator("#in-trouble").inner_text().split() == ["1", "in", "trouble"]
+        assert alarm_pixels(page, 2) > before + 100
+        page.get("picoGz.fleet.select(0)")
+        page.tab.click("#in-trouble")
+        assert page.get("picoGz.fleet.selectedId") == 2
+        run.session.fail(2, "gps", "ok")
+        page.wait("picoGz.fleet.troubled.length === 0")
+        assert page.errors == []
+
+
+def alarm_pixels(page, vehicle_id):
+    """How many pixels around a rover are red."""
+    place = page.place(vehicle_id)
+    x, y = page.get(f"[picoGz.map.view.x({place['east']}), picoGz.map.view.y({place['north']})]")
+    return page.get(
+        f"""(() => {{
+          const d = window.devicePixelRatio || 1;
+          const copy = new OffscreenCanvas(50, 50).getContext("2d");
+          copy.drawImage(document.getElementById("map"), 25 - {x} * d, 25 - {y} * d);
+          const {{ data }} = copy.getImageData(0, 0, 50, 50);
+          let red = 0;
+          for (let i = 0; i < data.length; i += 4) {{
+            if (data[i] > data[i + 1] + 50 && data[i] > data[i + 2] + 50) red += 1;
+          }}
+          return red;
+        }})()"""
+    )
+
+
+def test_the_end_of_a_run_is_told_and_leaves_the_map_readable(open_page):
+    with viewed_run(2, speed=5.0) as run:
+        page = open_page(run.url)
+        page.wait("picoGz.fleet.rovers.get(1).row.armed && picoGz.fleet.time > 5")
+        page.get("picoGz.fleet.select(1)")
+        page.wait("picoGz.fleet.focus")
+    page.wait("!picoGz.fleet.online && picoGz.fleet.ended")
+    banner = page.tab.locator("#offline")
+    assert banner.inner_text().startswith("The run has ended at 0:")
+    assert page.tab.locator("#run-state").inner_text() == "ended"
+    last_s = run.bridge.view.time_us / 1e6
+    assert page.get("picoGz.fleet.time") == pytest.approx(last_s, abs=0.001)
+    # The map is not covered: what is at its middle is the map itself.
+    box = page.tab.locator("#map").bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    assert page.get(f"document.elementFromPoint({middle[0]}, {middle[1]}).id") == "map"
+    for name in ("#pause", "#step", "#speed", "#reset", "#go", "[data-all=arm]", "#all-mode"):
+        assert page.tab.locator(name).is_disabled(), name
+    for button in page.tab.locator(".rover-actions button, .rover-actions select").all():
+        assert button.is_disabled()
+    page.tab.keyboard.press("h")
+    assert page.tab.locator(".toast.bad").inner_text() == "The run has ended."
+
+
+def test_a_lost_connection_is_not_the_end(open_page):
+    port = free_port()
+    program = (
+        "import time, view_run\n"
+        f"with view_run.viewed_run(1, port={port}):\n"
+        "    print('runs', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    here = Path(__file__).parent
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])},
+        stdout=subprocess.PIPE,
+    ) as process:
+        process.stdout.readline()
+        page = open_page(f"http://127.0.0.1:{port}/")
+        process.kill()
+    page.wait("!picoGz.fleet.online")
+    assert "Connection lost" in page.tab.locator("#offline").inner_text()
+    assert page.tab.locator("#run-state").inner_text() == "offline"
+    assert page.get("picoGz.fleet.ended") is None
+
+
+def test_mission_and_return_arm_and_disarm_asks_while_it_moves(open_page):
+    with viewed_run(2, speed=2.0) as run:
+        page = open_page(run.url)
+        page.get("picoGz.fleet.select(1)")
+        page.wait("picoGz.fleet.selected.row.armed && picoGz.fleet.selected.moves")
+        disarm = page.tab.get_by_role("button", name="Disarm", exact=True)
+        disarm.click()
+        page.tab.wait_for_timeout(500)
+        assert run.bridge.get_vehicle(1).status().armed  # asked first
+        page.tab.get_by_role("button", name="Sure?").click()
+        page.wait("!picoGz.fleet.selected.row.armed")
+        for name, mode in (("Mission", "AUTO"), ("Return", "RTL")):
+            page.tab.get_by_role("button", name=name, exact=True).click()
+            page.wait(
+                f"picoGz.fleet.selected.row.armed && picoGz.fleet.selected.row.mode === '{mode}'"
+            )
+            page.tab.get_by_role("button", name="Hold").click()
+            page.wait("picoGz.fleet.selected.row.mode === 'HOLD' && !picoGz.fleet.selected.moves")
+            disarm.click()  # it stands: not asked
+            page.wait("!picoGz.fleet.selected.row.armed")
+        page.wait("picoGz.fleet.rovers.get(2).moves")
+        page.tab.click("[data-all=disarm]")
+        page.tab.wait_for_timeout(500)
+        assert run.bridge.get_vehicle(2).status().armed
+        page.tab.click("[data-all=disarm]")
+        page.wait("!picoGz.fleet.rovers.get(2).row.armed")
+        assert page.errors == []
+
+
+def test_the_key_for_disarming_asks_while_it_moves(open_page):
+    with viewed_run(1, speed=2.0) as run:
+        page = open_page(run.url)
+        page.tab.keyboard.press("]")
+        page.wait("picoGz.fleet.selected.row.armed && picoGz.fleet.selected.moves")
+        page.tab.keyboard.press("a")
+        page.tab.wait_for_timeout(500)
+        assert run.bridge.get_vehicle(1).status().armed
+        assert "again" in page.tab.locator(".toast").inner_text()
+        page.tab.keyboard.press("a")
+        page.wait("!picoGz.fleet.selected.row.armed")
+
+
+def test_a_run_that_is_too_slow_is_amber_and_says_what_costs_the_time(open_page):
+    with viewed_run(1, speed=1.0) as run:
+        page = open_page(run.url)
+        assert not page.tab.locator("#run-slow").is_visible()
+        run.bridge.after_step.add(lambda view: time.sleep(0.05), name="a slow one")
+        page.wait("picoGz.fleet.figures.slow && picoGz.fleet.figures.slow.overloaded")
+        assert page.tab.locator("#figure-rtf.warn").count() == 1
+        page.wait("document.getElementById('run-slow').textContent.includes('custom observers')")
+        page.wait("picoGz.fleet.events.some((e) => e.text.startsWith('The run is overloaded'))")
+        assert page.errors == []
+
+
+def test_the_speed_has_a_name_on_a_phone(run, open_page):
+    page = open_page(run.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    assert page.tab.get_by_role("combobox", name="Speed").is_visible()
+
+
+def test_a_rover_in_trouble_fits_on_a_phone(open_page):
+    with viewed_run(2, speed=5.0) as run:
+        page = open_page(run.url, viewport={"width": 390, "height": 844}, has_touch=True)
+        run.session.fail(1, "gps", "off")
+        page.wait("picoGz.fleet.troubled.length === 1")
+        page.get("picoGz.fleet.select(1)")
+        page.tab.click("[role=tab][data-tab=rover]")
+        page.tab.locator(".troubles").wait_for()
+        assert page.get("document.documentElement.scrollWidth") <= 390
+
+
 def test_the_page_comes_back_after_a_restart(open_page):
     with viewed_run(1) as first:
         page = open_page(first.url)
@@ -375,6 +559,52 @@ def test_the_page_comes_back_after_a_restart(open_page):
         page.wait("picoGz.fleet.online && picoGz.fleet.rovers.size === 2")
         page.wait("picoGz.fleet.time > 0 && picoGz.fleet.state === 'running'")
         assert not page.tab.locator("#offline").is_visible()
+
+
+@contextlib.contextmanager
+def page_with_a_link(address):
+    """Another site, on another port and name, with one link on its page."""
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = f'<a id="link" href="{address}">the run</a>'.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        try:
+            yield f"http://localhost:{site.server_port}/"
+        finally:
+            site.shutdown()
+            thread.join()
+
+
+def test_a_token_link_works_from_another_page_also_after_a_restart(chromium):
+    context = chromium.new_context()
+    tab = context.new_page()
+    port = free_port()
+    try:
+        for _ in range(2):  # the second run has another token than the cookie of the first
+            with (
+                viewed_run(1, bind="0.0.0.0", port=port) as run,
+                page_with_a_link(run.line.split()[2]) as elsewhere,
+            ):
+                tab.goto(elsewhere)
+                tab.click("#link")
+                tab.locator("#fleet-body tr").first.wait_for(timeout=LIMIT_S * 1000)
+                assert "token" not in tab.url
+                tab.reload()
+                tab.locator("#fleet-body tr").first.wait_for(timeout=LIMIT_S * 1000)
+    finally:
+        context.close()
 
 
 def test_a_token_opens_the_page_and_leaves_the_address_bar(open_page):

@@ -144,6 +144,9 @@ _CRASH_RADPS = 0.08
 _FENCE_FAR_M = 100.0
 _FENCE_AGAIN_M = 20.0
 _BATTERY_CRITICAL = "Battery critical"
+_BATTERY_LOW = "Battery low"
+_LOW_PERCENT = 15
+_FIX_SAMPLES = 2000  # of the IMU: about 20 s, in which a receiver has its first fix
 
 
 class Action(IntEnum):
@@ -184,9 +187,10 @@ class Failsafe(Snapshot):
         since_us: per cause, since when it lasts; absent when it does not.
         fired: causes whose action has been taken and that still last.
         armed: what the rover was when last looked at.
+        crashed: it stopped after a crash and is still in HOLD.
     """
 
-    __slots__ = _state_fields = ("armed", "crash_since_us", "ekf_count", "ekf_fired",
+    __slots__ = _state_fields = ("armed", "crash_since_us", "crashed", "ekf_count", "ekf_fired",
                                  "fence_fired_m", "fired", "gcs_us", "news",
                                  "since_us")  # fmt: skip
 
@@ -197,6 +201,7 @@ class Failsafe(Snapshot):
         self.ekf_count = 0
         self.ekf_fired = False
         self.crash_since_us = -1
+        self.crashed = False
         self.fence_fired_m = 0.0
         self.armed = False
         self.news = SensorNews()
@@ -213,6 +218,33 @@ class Failsafe(Snapshot):
         self._check_battery(rover, battery)
         self._check_fence(rover)
         self._check_crash(rover)
+
+    def alarms(self, rover: RoverContext, battery: BatteryMonitor) -> list[tuple[str, str]]:
+        """What is wrong now: ``failsafe``, ``no_fix`` or ``low_battery``, each with the reason."""
+        found = [
+            ("failsafe", f"{cause} failsafe")
+            for cause in self.fired
+            if cause not in (_BATTERY_CRITICAL, _BATTERY_LOW)
+        ]
+        if self.ekf_fired:
+            found.append(("failsafe", f"EKF failsafe: {self._estimator_fault(rover)}"))
+        if self.crashed:
+            found.append(("failsafe", "Crash: stopped in HOLD"))
+        if rover.fence.breached:
+            found.append(("failsafe", "Fence breached"))
+        if self.news.gps_lost:
+            found.append(("no_fix", "GPS lost, dead reckoning"))
+        elif self.news.gps_jumped:
+            found.append(("no_fix", "GPS contradicts dead reckoning"))
+        elif rover.estimator.frame is None and rover.estimator.tilt.samples > _FIX_SAMPLES:
+            found.append(("no_fix", "No GPS fix since power-on"))
+        if battery.below("CRT") or _BATTERY_CRITICAL in self.fired:
+            found.append(("low_battery", _BATTERY_CRITICAL))
+        elif battery.below("LOW") or _BATTERY_LOW in self.fired:
+            found.append(("low_battery", _BATTERY_LOW))
+        elif 0 <= battery.remaining_percent() <= _LOW_PERCENT:
+            found.append(("low_battery", f"{_LOW_PERCENT} % or less are left"))
+        return found
 
     # --- radio and ground station ---------------------------------------------------------
 
@@ -278,10 +310,16 @@ class Failsafe(Snapshot):
         if self.ekf_fired or action == 0 or not rover.armed:
             return
         self.ekf_fired = True
-        why = "position lost" if lost else "IMU failed" if broken else "variances too large"
-        rover.say(2, f"EKF failsafe: {why}")
+        rover.say(2, f"EKF failsafe: {self._estimator_fault(rover)}")
         if action == 1 and rover.modes.current.needs_position:
             act(rover, Action.HOLD, "EKF failsafe")
+
+    @staticmethod
+    def _estimator_fault(rover: RoverContext) -> str:
+        if rover.home.valid and not rover.position_valid():
+            return "position lost"
+        broken = not rover.estimator.imu_healthy(rover.now_us)
+        return "IMU failed" if broken else "variances too large"
 
     # --- battery --------------------------------------------------------------------------
 
@@ -289,7 +327,7 @@ class Failsafe(Snapshot):
         if not battery.enabled:
             return
         values = rover.values
-        for level, cause in (("CRT", _BATTERY_CRITICAL), ("LOW", "Battery low")):
+        for level, cause in (("CRT", _BATTERY_CRITICAL), ("LOW", _BATTERY_LOW)):
             if level == "LOW" and _BATTERY_CRITICAL in self.fired and values["BATT_FS_CRT_ACT"]:
                 # The graver failsafe has acted; the lesser one must not undo that.
                 continue
@@ -318,6 +356,7 @@ class Failsafe(Snapshot):
     def _check_crash(self, rover: RoverContext) -> None:
         values, estimator = rover.values, rover.estimator
         enable = int(values["FS_CRASH_CHECK"])
+        self.crashed = self.crashed and rover.modes.current.number is Mode.HOLD
         if not rover.armed or enable == 0:
             self.crash_since_us = -1
             return
@@ -338,5 +377,6 @@ class Failsafe(Snapshot):
             self.crash_since_us = -1
             rover.say(2, "Crash: going to HOLD")
             rover.modes.change(Mode.HOLD, "crash")
+            self.crashed = True
             if enable == _CRASH_DISARM:
                 rover.disarm("crash")

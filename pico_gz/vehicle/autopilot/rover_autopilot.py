@@ -182,6 +182,10 @@ class RoverAutopilot(Snapshot, GcsVehicle):
             done=runner.state is MissionState.COMPLETE,
         )
 
+    def alarms(self) -> list[tuple[str, str]]:
+        """What is wrong now, as (kind, reason); called on the thread that runs it."""
+        return self._failsafe.alarms(self._rover, self._battery)
+
     # --- the ground station's side: reading ----------------------------------------------
 
     def telemetry(self) -> Telemetry:

@@ -140,3 +140,28 @@ def test_vehicles_without_our_autopilot_are_not_commanded():
         session.bridge.step()
         with pytest.raises(ConfigError, match="no built-in autopilot"):
             run.commands["arm"]({"id": 1})
+
+
+@pytest.mark.parametrize("mode", ["AUTO", "RTL"])
+def test_a_mode_can_arm_as_well(running, mode):
+    bridge, commands = running
+    commands["mode"]({"id": 1, "mode": "HOLD"})
+    commands["disarm"]({"id": 1})
+    commands["mode"]({"id": 1, "mode": mode, "arm": True})
+    assert bridge.get_vehicle(1).status().armed
+    assert mode_of(bridge, 1) == mode
+
+
+def test_a_mode_that_is_refused_leaves_the_rover_disarmed():
+    with opened_run() as (session, run):
+        session.bridge.step(10)  # no position yet
+        with pytest.raises(ConfigError, match="refuses RTL"):
+            run.commands["mode"]({"id": 1, "mode": "RTL", "arm": True})
+        assert not session.bridge.get_vehicle(1).status().armed
+
+
+@pytest.mark.parametrize("value", [1e300, -2e9])
+def test_a_place_out_of_range_is_refused_with_the_range(running, value):
+    _, commands = running
+    with pytest.raises(ConfigError, match="is outside -"):
+        commands["goto"]({"id": 1, "north_m": value, "east_m": 0.0})

@@ -231,6 +231,69 @@ def test_a_view_changes_no_byte_of_the_run():
     assert digest(True) == digest(False)
 
 
+def test_a_rover_in_trouble_is_not_ok(live):
+    bridge, run, source = live
+    bridge.step(400)
+    run.commands["fail"]({"id": 2, "unit": "motor_left", "type": "off"})
+    bridge.step(1)
+    source.refresh(1.0)
+    assert row(source, 1)["health"] == "ok"
+    assert row(source, 2)["health"] == "failure"
+    assert row(source, 2)["troubles"] == [
+        {"kind": "failure", "since_s": 4.01, "why": "motor left fails: off"}
+    ]
+
+
+def test_the_state_has_everything_also_if_nobody_watches(live):
+    bridge, run, source = live
+    source.set_watchers(0, ())
+    bridge.step(800)
+    run.commands["fail"]({"id": 2, "unit": "baro", "type": "off"})
+    bridge.step(1)
+    source.read_autopilots()
+    state = source.state()
+    one, two = state["vehicles"]["1"], state["vehicles"]["2"]
+    truth = bridge.view.truth[1]
+    assert one["speed_mps"] == pytest.approx(
+        (truth.velocity_ned_mps[0] ** 2 + truth.velocity_ned_mps[1] ** 2) ** 0.5, abs=0.001
+    )
+    assert one["speed_mps"] > 0.1
+    assert one["estimate"] == pytest.approx((truth.north_m, truth.east_m), abs=3.0)
+    assert one["target"] == pytest.approx((8.0, 0.0), abs=0.05)
+    assert len(one["plan"]["mission"]) == 4
+    assert one["troubles"] == []
+    assert two["health"] == "failure"
+    assert two["troubles"][0]["why"] == "baro fails: off"
+    assert state["slow"] is None
+    text = source.metrics()
+    assert 'pico_gz_vehicle_estimate_error_meters{vehicle="1"} ' in text
+    assert 'pico_gz_vehicle_battery_volts{vehicle="1"} ' in text
+    assert 'kind="failure",why="baro fails: off"} 8.01' in text
+
+
+def test_programs_that_ask_often_do_not_cost_more(live):
+    bridge, _, source = live
+    source.set_watchers(0, ())
+    bridge.step(100)
+    calls = []
+    source._sampler.read_all = lambda: calls.append(1)
+    for _ in range(50):
+        source.read_autopilots()
+    assert len(calls) == 1
+
+
+def test_the_last_moment_comes_before_the_end(live):
+    bridge, _, source = live
+    bridge.step(5)
+    source.refresh(1.0)
+    assert source.ended is None
+    bridge.step(1)
+    source._ending = True
+    source.refresh(1.01)  # neither table nor figures are due
+    assert source.ended == {"t": "ended", "time_s": 0.06, "failed": False}
+    assert row(source, 1)["lag_ms"] == 0
+
+
 def test_a_restored_run_starts_over_with_its_own_past(live):
     bridge, run, source = live
     bridge.step(800)

@@ -34,10 +34,24 @@ def test_an_error_inside_stays_inside(caplog):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "null", "{", '{"n": true}', '{"command": 3}', '{"command": "nope"}', "[" * 9000],
+    ("text", "why"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ('{"command": "ok", "id": NaN}', "not JSON"),
+        ("[" * 9000, "not JSON"),
+        ("[]", "is a JSON object"),
+        ("null", "is a JSON object"),
+        ('{"n": true}', "has a command"),
+        ('{"command": 3}', "has a command"),
+        ('{"command": "nope"}', "Unknown command 'nope'"),
+    ],
 )
-def test_nonsense_is_an_unknown_command(text):
+def test_nonsense_is_refused_with_what_is_wrong_with_it(text, why):
     refused = answer(text)
     assert not refused["ok"]
-    assert "Unknown command" in refused["message"]
+    assert why in refused["message"]
+
+
+def test_an_unknown_command_is_answered_with_the_known_ones():
+    assert answer('{"command": "nope"}')["hint"] == "Known: boom, ok, refuse."

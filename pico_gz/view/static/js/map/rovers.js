@@ -29,14 +29,15 @@ export function drawRovers(context, view, theme, fleet, { labels, hoveredId }) {
   const shown = [...fleet.rovers.values()].filter(
     ({ place }) => place && view.shows(place.north, place.east, 20 / view.scale),
   );
-  // The chosen one is drawn last, on top.
+  // The chosen one is drawn last, on top; before it those in trouble.
   shown.sort((a, b) => rank(a, fleet, hoveredId) - rank(b, fleet, hoveredId));
   for (const rover of shown) drawRover(context, view, theme, rover, fleet, room);
   if (labels) drawLabels(context, view, theme, shown.reverse(), fleet, hoveredId);
 }
 
 function rank(rover, fleet, hoveredId) {
-  return rover.id === fleet.selectedId ? 2 : rover.id === hoveredId ? 1 : 0;
+  if (rover.id === fleet.selectedId) return 3;
+  return rover.id === hoveredId ? 2 : rover.isWell ? 0 : 1;
 }
 
 function drawRover(context, view, theme, rover, fleet, room) {
@@ -111,11 +112,14 @@ function drawRing(context, theme, size) {
 
 function drawAlarm(context, theme, size) {
   context.beginPath();
-  context.arc(0, 0, size * 0.75, 0, 2 * Math.PI);
+  context.arc(0, 0, size * 0.8 + 3, 0, 2 * Math.PI);
   context.fillStyle = theme.colour("--bad");
-  context.globalAlpha = 0.35;
+  context.globalAlpha = 0.4;
   context.fill();
   context.globalAlpha = 1;
+  context.strokeStyle = theme.colour("--bad");
+  context.lineWidth = 1.5;
+  context.stroke();
 }
 
 /** Names where they do not cover each other; the first ones win. */

@@ -5,13 +5,16 @@ import { Rover } from "./rover.js";
 const KEPT_EVENTS = 400;
 
 /**
- * Emits `hello`, `frame`, `rows`, `plans`, `figures`, `events`, `focus`, `select` and `online`.
+ * Emits `hello`, `frame`, `rows`, `plans`, `figures`, `events`, `focus`, `select`, `online` and
+ * `ended`.
  */
 export class Fleet extends EventTarget {
   /** @type {Map<number, Rover>} by id, in id order */
   rovers = new Map();
   about = null;
   online = false;
+  /** The last message of a run that has ended: `{time_s, failed}`; null before, and after a loss. */
+  ended = null;
   state = "connecting";
   time = 0;
   figures = {};
@@ -34,11 +37,17 @@ export class Fleet extends EventTarget {
     on("figures", (figures) => { this.figures = figures; });
     on("events", ({ events, reset }) => this.#addEvents(events, reset));
     on("focus", (focus) => { this.focus = focus.id === this.selectedId ? focus : this.focus; });
+    on("ended", (ended) => { this.ended = ended; });
     connection.addEventListener("closed", () => this.#setOnline(false));
   }
 
   get selected() {
     return this.rovers.get(this.selectedId) ?? null;
+  }
+
+  /** Rovers in trouble, in id order. */
+  get troubled() {
+    return [...this.rovers.values()].filter((rover) => !rover.isWell);
   }
 
   /** Choose a rover, or none with 0. */
@@ -69,12 +78,14 @@ export class Fleet extends EventTarget {
   }
 
   request(command, options) {
+    if (this.ended) return Promise.reject(new Error("The run has ended."));
     return this.connection.request(command, options);
   }
 
   #begin(message) {
     const sameRun = this.about?.name === message.name && this.about?.seed === message.seed;
     this.about = message;
+    this.ended = null;
     this.events = [];
     this.rovers = new Map(
       message.vehicles.map((about) => [

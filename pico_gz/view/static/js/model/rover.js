@@ -3,6 +3,8 @@
 import { Track } from "./track.js";
 import { Trail } from "./trail.js";
 
+const STILL_MPS = 0.05;
+
 export class Rover {
   /**
    * @param {object} about its entry in the first message
@@ -24,7 +26,16 @@ export class Rover {
     if (!this.track) this.trail.add(place.north, place.east);
   }
 
+  /** What is wrong, gravest first. @returns {{kind: string, since_s: number, why: string}[]} */
+  get troubles() {
+    return this.row.troubles ?? [];
+  }
+
   get isWell() {
-    return !this.row.health || this.row.health === "ok";
+    return this.troubles.length === 0;
+  }
+
+  get moves() {
+    return Math.abs(this.place?.speed ?? 0) > STILL_MPS;
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the binary message of positions (pico_gz/dashboard/frames.py says how it is made). */
+/** Reads the binary message of positions (pico_gz/view/welcome.py says how it is made). */
 
 const HEADER_BYTES = 16;
 const ROW_BYTES = 16;

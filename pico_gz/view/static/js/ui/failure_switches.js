@@ -19,7 +19,7 @@ export class FailureSwitches {
   begin({ failure_units: units, failure_kinds: kinds }) {
     this.#selects.clear();
     this.list.replaceChildren(...units.map((unit) => {
-      const select = make("select");
+      const select = make("select", { dataset: { live: "" } });
       setOptions(select, kinds);
       select.setAttribute("aria-label", unit);
       select.addEventListener("change", () => this.#switch(unit, select.value));

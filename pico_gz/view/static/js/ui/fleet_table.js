@@ -1,12 +1,13 @@
 /** The fleet as a table: sort, filter, choose; only cells that changed are written. */
 
 import { byId, make, setOptions, setText, show } from "./dom.js";
-import { fixed, NOTHING } from "./format.js";
+import { fixed, NOTHING, stateText, troubleText } from "./format.js";
+import { Sure } from "./sure.js";
 import { showRefusal } from "./toast.js";
 
 const REFRESH_MS = 250;
 
-/** @type {{name: string, title: string, kind: string, value: Function, text: Function, badge?: Function}[]} */
+/** @type {{name: string, title: string, kind: string, value: Function, text: Function, badge?: Function, hint?: Function}[]} */
 const COLUMNS = [
   { title: "Rover", kind: "name", value: (r) => r.id, text: (r) => r.name },
   {
@@ -14,7 +15,7 @@ const COLUMNS = [
     badge: (r) => (r.isWell ? "" : "bad"),
   },
   {
-    title: "State", kind: "", value: (r) => stateOf(r), text: (r) => stateOf(r),
+    title: "State", kind: "", value: stateText, text: stateText, hint: troubleText,
     badge: (r) => (!r.isWell ? "bad" : r.row.armed ? "good" : ""),
   },
   { title: "Speed m/s", kind: "number", value: (r) => r.place?.speed ?? 0, text: (r) => fixed(r.place?.speed, 2) },
@@ -23,13 +24,6 @@ const COLUMNS = [
   { title: "Lag ms", kind: "number", value: (r) => r.row.lag_ms ?? -1, text: (r) => fixed(r.row.lag_ms, 0) },
   { title: "Last message", kind: "text", value: (r) => r.row.message ?? "", text: (r) => r.row.message ?? "" },
 ];
-
-function stateOf(rover) {
-  const broken = Object.keys(rover.row.failures ?? {}).length;
-  if (!rover.isWell) return rover.row.health;
-  const state = rover.row.armed ? "armed" : "disarmed";
-  return broken ? `${state}, ${broken} failing` : state;
-}
 
 function batteryText({ row }) {
   if (row.battery_percent === null || row.battery_percent === undefined) return fixed(row.battery_v, 1, "V");
@@ -42,7 +36,8 @@ function gpsText({ row }) {
 
 export class FleetTable {
   #rows = new Map();
-  #sort = { column: 0, up: true };
+  // Column -1: rovers in trouble first, then by id.
+  #sort = { column: -1, up: true };
   #filter = "";
   #due = 0;
 
@@ -75,9 +70,11 @@ export class FleetTable {
   }
 
   #connectActions() {
-    for (const button of document.querySelectorAll("[data-all]")) {
-      button.addEventListener("click", () => this.#all(button.dataset.all));
-    }
+    const [arm, disarm] = ["arm", "disarm"].map((name) => document.querySelector(`[data-all=${name}]`));
+    arm.addEventListener("click", () => this.#all("arm"));
+    const anyMoves = () => [...this.fleet.rovers.values()].some((rover) => rover.moves);
+    new Sure(disarm, () => this.#all("disarm"), anyMoves);
+    byId("in-trouble").addEventListener("click", () => this.#nextInTrouble());
     byId("all-mode").addEventListener("change", (event) => {
       if (event.target.value) this.#all("mode", { mode: event.target.value });
       event.target.value = "";
@@ -86,6 +83,18 @@ export class FleetTable {
 
   #all(command, options = {}) {
     this.fleet.request(command, { id: 0, ...options }).catch(showRefusal);
+  }
+
+  #nextInTrouble() {
+    const ids = this.fleet.troubled.map((rover) => rover.id);
+    this.fleet.select(ids.find((id) => id > this.fleet.selectedId) ?? ids[0] ?? 0);
+  }
+
+  #showTroubleCount() {
+    const count = this.fleet.troubled.length;
+    show(byId("in-trouble"), count > 0);
+    setText(byId("trouble-count"), String(count));
+    byId("in-trouble").setAttribute("aria-label", `${count} in trouble: choose the next one`);
   }
 
   #begin() {
@@ -128,15 +137,17 @@ export class FleetTable {
     for (const rover of this.fleet.rovers.values()) {
       const { cells } = this.#rows.get(rover.id) ?? {};
       cells?.forEach((cell, column) => {
-        const { text, badge, kind } = COLUMNS[column];
+        const { text, badge, kind, hint } = COLUMNS[column];
         const shown = text(rover);
         setText(cell, shown);
-        if (kind === "text" && cell.title !== shown) cell.title = shown;
+        const title = hint ? hint(rover) : kind === "text" ? shown : "";
+        if (cell.title !== title) cell.title = title;
         const look = badge ? `badge ${badge(rover)}` : "";
         if (badge && cell.className !== look) cell.className = look;
       });
     }
     if (this.#sort.column !== 0) this.#arrange();
+    this.#showTroubleCount();
   }
 
   #sortBy(column) {
@@ -148,7 +159,7 @@ export class FleetTable {
   /** Put the rows that pass the filter into order. */
   #arrange() {
     const { column, up } = this.#sort;
-    const { value } = COLUMNS[column];
+    const { value } = COLUMNS[column] ?? { value: (rover) => (rover.isWell ? 1 : 0) };
     const shown = [...this.fleet.rovers.values()].filter((rover) => this.#passes(rover));
     const compare = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a.id - b.id);
     shown.sort((a, b) => (up ? compare(a, b) : compare(b, a)));
@@ -171,7 +182,7 @@ export class FleetTable {
   #passes(rover) {
     if (!this.#filter) return true;
     const { mode = "", message = "" } = rover.row;
-    return `${rover.id} ${rover.name} ${mode} ${stateOf(rover)} ${message}`.toLowerCase().includes(this.#filter);
+    return `${rover.id} ${rover.name} ${mode} ${stateText(rover)} ${message}`.toLowerCase().includes(this.#filter);
   }
 
   #showSelection({ scroll = true } = {}) {

@@ -31,4 +31,27 @@ export function length(metres) {
   return `${Math.round(metres * 100)}\u202fcm`;
 }
 
+const TROUBLES = {
+  raised: "error", stalled: "stalled", silent: "silent", failsafe: "failsafe", failure: "failure",
+  stuck: "stuck", contact: "contact", no_fix: "no fix", low_battery: "low battery",
+};
+
+/** The word for a kind of trouble. */
+export function troubleWord(kind) {
+  return TROUBLES[kind] ?? kind;
+}
+
+/** "armed", "disarmed", and what is gravest: "armed, no fix +1". */
+export function stateText({ row, troubles }) {
+  const state = row.armed ? "armed" : "disarmed";
+  if (!troubles.length) return state;
+  const more = troubles.length > 1 ? ` +${troubles.length - 1}` : "";
+  return `${state}, ${troubleWord(troubles[0].kind)}${more}`;
+}
+
+/** One line per trouble, for a tooltip. */
+export function troubleText({ troubles }) {
+  return troubles.map(({ kind, since_s: since, why }) => `${troubleWord(kind)} since ${clock(since)}: ${why}`).join("\n");
+}
+
 export { NOTHING };

@@ -2,8 +2,9 @@
 
 import { byId, make, setOptions, setText, show } from "./dom.js";
 import { FailureSwitches } from "./failure_switches.js";
-import { fixed, heading, NOTHING } from "./format.js";
-import { showRefusal } from "./toast.js";
+import { clock, fixed, heading, NOTHING, stateText, troubleWord } from "./format.js";
+import { Sure } from "./sure.js";
+import { showRefusal, toast } from "./toast.js";
 
 const VALUES = [
   ["North", (r) => fixed(r.place?.north, 2, "m")],
@@ -37,6 +38,7 @@ function estimateError(rover, focus) {
 
 export class RoverPanel {
   #values = [];
+  #shownTroubles = "";
 
   /**
    * @param {import("../model/fleet.js").Fleet} fleet
@@ -49,20 +51,22 @@ export class RoverPanel {
     this.failures = new FailureSwitches(fleet);
     this.#make(tools);
     fleet.addEventListener("hello", () => this.#begin());
-    for (const type of ["select", "rows", "focus", "frame"]) {
+    for (const type of ["select", "rows", "focus", "frame", "online"]) {
       fleet.addEventListener(type, () => this.#show());
     }
     theme.addEventListener("change", () => this.#show());
   }
 
-  /** Arm when disarmed, disarm when armed. */
+  /** Arm when disarmed, disarm when armed; one that moves is asked about first. */
   toggleArmed() {
     const rover = this.fleet.selected;
-    if (rover) this.#ask(rover.row.armed ? "disarm" : "arm");
+    if (!rover || !this.fleet.can("arm", rover)) return;
+    if (!rover.row.armed) this.#ask("arm");
+    else if (!this.sure.press()) toast(`${rover.name} moves. Press A again to disarm it.`);
   }
 
-  setMode(mode) {
-    this.#ask("mode", { mode });
+  setMode(mode, options = {}) {
+    this.#ask("mode", { mode, ...options });
   }
 
   #ask(command, options = {}) {
@@ -76,21 +80,20 @@ export class RoverPanel {
     this.name = make("h2");
     this.mode = make("span", { className: "badge" });
     this.state = make("span", { className: "badge" });
-    this.arm = make("button", { type: "button", className: "button", title: "Arm or disarm (A)" });
-    this.arm.addEventListener("click", () => this.toggleArmed());
-    this.modes = make("select", { className: "wide", title: "Mode" });
+    this.arm = button("Arm", "Arm (A)", () => this.#ask("arm"));
+    this.disarm = button("Disarm", "Disarm: motors off at once (A)");
+    this.sure = new Sure(this.disarm, () => this.#ask("disarm"), () => Boolean(this.fleet.selected?.moves));
+    this.modes = make("select", { className: "wide", title: "Mode", dataset: { live: "" } });
     this.modes.setAttribute("aria-label", "Mode");
     this.modes.addEventListener("change", () => this.setMode(this.modes.value));
-    const stop = make("button", { type: "button", className: "button danger", textContent: "Hold", title: "Stop: mode HOLD (H)" });
-    stop.addEventListener("click", () => this.setMode("HOLD"));
-    const go = make("button", { type: "button", className: "button", textContent: "Go to…", title: "Send it to a point on the map (G)" });
-    go.addEventListener("click", () => tools.set("go"));
-    const home = make("button", { type: "button", className: "button", textContent: "Return", title: "Mode RTL" });
-    home.addEventListener("click", () => this.setMode("RTL"));
-    const auto = make("button", { type: "button", className: "button", textContent: "Mission", title: "Mode AUTO" });
-    auto.addEventListener("click", () => this.setMode("AUTO"));
-    this.actions = make("div", { className: "rover-actions" }, this.arm, this.modes, stop, go, auto, home);
-    home.classList.add("wide");
+    const stop = button("Hold", "Stop: mode HOLD (H)", () => this.setMode("HOLD"));
+    stop.classList.add("danger");
+    const go = button("Go to…", "Arms it and sends it to a point on the map (G)", () => tools.set("go"));
+    const auto = button("Mission", "Arms it and drives its mission: mode AUTO", () => this.setMode("AUTO", { arm: true }));
+    const home = button("Return", "Arms it and drives home: mode RTL", () => this.setMode("RTL", { arm: true }));
+    this.actions = make("div", { className: "rover-actions" }, this.arm, this.disarm, stop, go, this.modes, auto, home);
+    this.troubles = make("ul", { className: "troubles" });
+    this.troubles.setAttribute("aria-label", "Troubles");
     this.note = make("p", { className: "rover-note" });
     const list = make("dl", { className: "values" });
     this.#values = VALUES.map(([title]) => {
@@ -99,7 +102,7 @@ export class RoverPanel {
       return value;
     });
     const head = make("header", { className: "rover-head" }, this.swatch, this.name, this.mode, this.state);
-    byId("rover-details").append(head, this.actions, this.note, list, this.failures.element);
+    byId("rover-details").append(head, this.troubles, this.actions, this.note, list, this.failures.element);
   }
 
   #begin() {
@@ -107,6 +110,17 @@ export class RoverPanel {
     this.failures.begin(this.fleet.about);
     show(this.failures.element, this.fleet.can("fail"));
     this.#show();
+  }
+
+  #showTroubles({ troubles }) {
+    show(this.troubles, troubles.length > 0);
+    const shown = JSON.stringify(troubles);
+    if (this.#shownTroubles === shown) return;
+    this.#shownTroubles = shown;
+    this.troubles.replaceChildren(...troubles.map(({ kind, since_s: since, why }) => make(
+      "li", {}, make("b", { textContent: troubleWord(kind) }), " since ",
+      make("time", { textContent: clock(since) }), `: ${why}`,
+    )));
   }
 
   #show() {
@@ -119,11 +133,13 @@ export class RoverPanel {
     setText(this.name, rover.name);
     this.name.title = `${rover.name}: ${rover.preset} on ${rover.adapter}, autopilot ${rover.autopilot}`;
     setText(this.mode, row.mode ?? NOTHING);
-    setText(this.state, rover.isWell ? (row.armed ? "armed" : "disarmed") : row.health);
+    setText(this.state, stateText(rover));
     this.state.className = `badge ${!rover.isWell ? "bad" : row.armed ? "good" : ""}`;
     show(this.actions, rover.commandable);
-    setText(this.arm, row.armed ? "Disarm" : "Arm");
+    this.arm.disabled = !this.fleet.online || row.armed;
+    this.disarm.disabled = !this.fleet.online || !row.armed;
     this.arm.classList.toggle("primary", !row.armed);
+    this.#showTroubles(rover);
     if (document.activeElement !== this.modes && row.mode && this.modes.value !== row.mode) {
       this.modes.value = row.mode;
     }
@@ -131,4 +147,10 @@ export class RoverPanel {
     VALUES.forEach(([, text], i) => setText(this.#values[i], text(rover, this.fleet.focus)));
     this.failures.show(rover);
   }
+}
+
+function button(text, title, act = null) {
+  const made = make("button", { type: "button", className: "button", textContent: text, title, dataset: { live: "" } });
+  if (act) made.addEventListener("click", act);
+  return made;
 }

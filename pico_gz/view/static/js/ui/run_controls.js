@@ -2,15 +2,13 @@
 
 import { byId, setOptions, setText, show } from "./dom.js";
 import { clock, fixed } from "./format.js";
+import { Sure } from "./sure.js";
 import { showRefusal, toast } from "./toast.js";
 
 const SPEEDS = ["0.1", "0.5", "1", "2", "5", "10", "20", "max"];
-const SURE_MS = 3000;
 const BIG_STEP = 10;
 
 export class RunControls {
-  #sure = 0;
-
   /** @param {import("../model/fleet.js").Fleet} fleet */
   constructor(fleet) {
     this.fleet = fleet;
@@ -18,7 +16,7 @@ export class RunControls {
     byId("pause").addEventListener("click", () => this.toggle());
     byId("step").addEventListener("click", (event) => this.step(event.shiftKey ? BIG_STEP : 1));
     byId("speed").addEventListener("change", (event) => this.#setSpeed(event.target.value));
-    byId("reset").addEventListener("click", () => this.#reset());
+    new Sure(byId("reset"), () => this.#reset());
     fleet.addEventListener("hello", () => this.#begin());
     fleet.addEventListener("frame", () => this.#showState());
     fleet.addEventListener("figures", () => this.#showFigures());
@@ -43,22 +41,7 @@ export class RunControls {
     this.#ask("speed", { speed: value === "max" ? "max" : Number(value) });
   }
 
-  /** Asks once more, in place. */
   #reset() {
-    const button = byId("reset");
-    const calm = () => {
-      clearTimeout(this.#sure);
-      this.#sure = 0;
-      button.classList.remove("sure");
-      setText(button, "Reset");
-    };
-    if (!this.#sure) {
-      button.classList.add("sure");
-      setText(button, "Sure?");
-      this.#sure = setTimeout(calm, SURE_MS);
-      return;
-    }
-    calm();
     this.fleet.request("reset")
       .then(() => toast("Every rover is back at its start."))
       .catch(showRefusal);
@@ -74,17 +57,31 @@ export class RunControls {
   }
 
   #showState() {
-    const { state, online, time } = this.fleet;
+    const { state, online, ended, time } = this.fleet;
     const pill = byId("run-state");
-    pill.dataset.state = online ? state : "offline";
-    setText(pill, online ? state : "offline");
+    const shown = online ? state : ended ? (ended.failed ? "failed" : "ended") : "offline";
+    pill.dataset.state = shown;
+    setText(pill, shown);
+    if (!online) show(byId("run-slow"), false);
     setText(byId("pause"), state === "paused" ? "Resume" : "Pause");
     setText(byId("figure-time"), clock(time));
-    for (const id of ["pause", "step", "speed", "reset"]) byId(id).disabled = !online;
+  }
+
+  /** Below 0.9 of the wanted speed the figure is amber, and what costs the time is named. */
+  #showSlow(slow) {
+    byId("figure-rtf").classList.toggle("warn", Boolean(slow));
+    byId("figure-rtf").title = slow?.text ?? "";
+    show(byId("run-slow"), Boolean(slow));
+    if (!slow) return;
+    const [most] = slow.costs;
+    const what = slow.overloaded ? "overloaded" : "slow";
+    setText(byId("run-slow"), most ? `${what}: ${most.part} ${most.percent}\u202f%` : what);
+    byId("run-slow").title = slow.text;
   }
 
   #showFigures() {
-    const { rtf, latency_p99_ms: p99, lost_steps: lost, speed } = this.fleet.figures;
+    const { rtf, latency_p99_ms: p99, lost_steps: lost, speed, slow } = this.fleet.figures;
+    this.#showSlow(slow);
     setText(byId("figure-rtf"), `${rtf >= 10 ? rtf.toFixed(0) : rtf.toFixed(2)}×`);
     setText(byId("figure-latency"), fixed(p99, 2, "ms"));
     setText(byId("figure-lost"), String(lost));

@@ -6,7 +6,7 @@ const KEYS = [
   ["Space", "pause or resume"],
   [".", "one step (Shift: ten)"],
   ["[  ]", "rover before, next rover"],
-  ["A", "arm or disarm the rover"],
+  ["A", "arm or disarm the rover (twice while it moves)"],
   ["H", "hold: stop the rover"],
   ["G", "send the rover to a point"],
   ["F", "follow the rover"],
