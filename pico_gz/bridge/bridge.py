@@ -17,6 +17,7 @@ from pico_gz.bridge.published import BridgeState, EventLog, FleetView, RunStats
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.bridge.run_loop import RunLoop, StepBoundary, Watchdog
 from pico_gz.bridge.stall import StallPolicy, StallRules
+from pico_gz.bridge.timeline import Timeline
 from pico_gz.core.autopilot import Autopilot, Platform
 from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorError, UnknownAdapterError
@@ -45,6 +46,7 @@ class SitlBridge:
             (``save_state``, ``load_state``) is part of a snapshot.
         after_step: observers, called with the view after each step.
         while_idle: observers, called with the time now and then while the run is paused or waits.
+        timeline: what else goes back with a restored snapshot.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class SitlBridge:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.events = EventLog()
+        self.timeline = Timeline()
+        self.timeline.add_past(self.events)
         rules = stall or StallRules()
         stop = threading.Event()
         self._clock = clock
@@ -263,18 +267,31 @@ class SitlBridge:
 
     def snapshot(self) -> bytes:
         """Everything needed to continue from here, with the same adapters and vehicles."""
-        return self.at_step_boundary(lambda: fleet_snapshot.save(self._stepper, self._fleet))
+
+        def take() -> bytes:
+            data = fleet_snapshot.save(self._stepper, self._fleet, self.timeline)
+            self.timeline.mark(data)
+            return data
+
+        return self.at_step_boundary(take)
 
     def restore(self, data: bytes) -> None:
         """Continue from what ``snapshot`` gave; adapters and vehicles must be the same.
 
-        Also takes what ``fleet_snapshot.of_adapters`` made: vehicles keep their state then.
+        Histories, events and recordings then show the time line of the snapshot. One from
+        another process has no past here: they begin with it.
+
+        Also takes what ``fleet_snapshot.of_adapters`` made: all but the adapters keep their state.
         """
 
         def apply() -> None:
-            time_us, records = fleet_snapshot.load(data, self._stepper, self._fleet)
-            self._stepper.continue_from(time_us, records, self._loop.state)
+            found = fleet_snapshot.load(data, self._stepper, self._fleet, self.timeline)
+            self._stepper.continue_from(found.time_us, found.records, self._loop.state)
             self._loop.restart_pace()
+            if found.is_whole:
+                self.timeline.go_back(data, found.time_us)
+                text = f"Restored to {found.time_us / 1e6:.2f} s."
+                self._stepper.report("restore", text, severity=6)
 
         self.at_step_boundary(apply)
 
@@ -371,6 +388,7 @@ class SitlBridge:
                 self._assign(vehicle, name)
             if vehicle.autopilot is not None and vehicle.platform is not None:
                 vehicle.autopilot.start(vehicle.platform)
+                vehicle.platform.hold_while_disarmed(lambda: vehicle.status().armed)
         except BaseException:
             self._despawn(vehicle.id)
             raise

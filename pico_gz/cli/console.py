@@ -161,7 +161,8 @@ def print_start(session: FleetRun) -> None:
     for line in session.connection_lines():
         print(line)
     if session.control_path is not None:
-        print("Control it from another terminal: pico-gz ctl status|pause|step 10|speed 5")
+        ctl = fleet.outside.ctl if fleet.outside else "pico-gz ctl"
+        print(f"Control it from another terminal: {ctl} status|pause|step 10|speed 5")
     sys.stdout.flush()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -15,7 +15,7 @@ class AutopilotStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         mode: name of the mode it is in.
-        armed: whether it may move.
+        armed: whether it may move; while it may not, the platform commands neutral.
         waypoint: number of the mission item it is heading for, -1 without one.
         last_message: the newest thing it had to say.
         done: it has nothing left to do (a finished mission or script).
@@ -40,6 +40,9 @@ class Platform(Protocol):
 
     def collect_actuator_commands(self) -> ActuatorCommands:
         """Read what the servo outputs command now."""
+
+    def hold_while_disarmed(self, is_armed: Callable[[], bool]) -> None:
+        """Command neutral while ``is_armed()`` is false, whatever the servo outputs give."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a radio frame."""

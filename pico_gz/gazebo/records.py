@@ -21,6 +21,7 @@ from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.ops import SCALAR, Column, Ops
+from pico_gz.wire.servo import drive_values
 from pico_gz.wire.state import StateRecord
 
 
@@ -132,7 +133,7 @@ class WireMotion:
         self._half_track_m = self._column([0.5 * spec.effective_track_m for spec in specs])
         self._radius_m = self._column([spec.wheel_radius_m for spec in specs])
         self._max_speed = self._column([spec.max_speed for spec in specs])
-        self._is_skid = [spec.drive is DriveKind.SKID for spec in specs]
+        self._drives = [spec.drive for spec in specs]
         self.motion = Motion()
         self.motion.wheel_left_rad = self._column([0.0] * len(specs))
         self.motion.wheel_right_rad = self._column([0.0] * len(specs))
@@ -228,8 +229,8 @@ class WireMotion:
 
     def _load_motors(self, commands: Sequence[ActuatorCommands | None]) -> None:
         pairs = [
-            _wheel_commands(command, skid)
-            for command, skid in zip(commands, self._is_skid, strict=True)
+            _wheel_commands(command, drive)
+            for command, drive in zip(commands, self._drives, strict=True)
         ]
         left = self._column([pair[0] for pair in pairs])
         right = self._column([pair[1] for pair in pairs])
@@ -241,8 +242,6 @@ class WireMotion:
         motion.load_right = ops.minimum(ops.absolute(right - ratio), 1.0)
 
 
-def _wheel_commands(command: ActuatorCommands | None, skid: bool) -> tuple[float, float]:
-    if command is None or not command.motors:
-        return 0.0, 0.0
-    left = command.motors[0]
-    return left, command.motors[1] if skid and len(command.motors) > 1 else left
+def _wheel_commands(command: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:
+    first, second = drive_values(command, drive)
+    return first, second if drive is DriveKind.SKID else first

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pico_gz.core.guarded_process import GuardedProcess
 from pico_gz.errors import (
@@ -37,15 +37,6 @@ class Role(StrEnum):
 
     REQUESTS = "requests"
     TOPICS = "topics"
-
-
-class Worker(Protocol):
-    """What ``WorkerProcess`` offers."""
-
-    connection: Any
-
-    def close(self) -> None:
-        """End the worker."""
 
 
 class WorkerProcess:
@@ -125,11 +116,13 @@ class GzTransport:
         self,
         environment: Mapping[str, str] | None = None,
         *,
-        start: Callable[[Role], Worker] | None = None,
+        start: Callable[[Role], WorkerProcess] | None = None,
     ) -> None:
         given = dict(environment or {})
-        self._start: Callable[[Role], Worker] = start or (lambda role: WorkerProcess(role, given))
-        self._workers: dict[Role, Worker] = {}
+        self._start: Callable[[Role], WorkerProcess] = start or (
+            lambda role: WorkerProcess(role, given)
+        )
+        self._workers: dict[Role, WorkerProcess] = {}
         # One lock each: a request that waits must not delay a topic.
         self._request_lock, self._topic_lock = threading.Lock(), threading.Lock()
         self._closed = False

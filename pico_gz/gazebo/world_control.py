@@ -12,7 +12,7 @@ from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import PicoGzError, SimulatorError, SimulatorTimeoutError, did_you_mean
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, GzStatistics
-from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
+from pico_gz.gazebo.sensors import GazeboSensorTopics
 from pico_gz.gazebo.worker_client import GzTransport
 
 # The service that lists the worlds of a Gazebo.
@@ -56,7 +56,7 @@ class GzControl:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close on exit, whatever happened."""
+        """Close on exit."""
         self.close()
 
     # --- watching -------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge.bridge import SitlBridge
@@ -13,6 +13,7 @@ from pico_gz.bridge.published import BridgeEvent, BridgeState
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.portable_math import DEG_PER_RAD
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import ConfigError
 from pico_gz.run.control_socket import Command
 from pico_gz.run.rc_setup import RcFeeder
@@ -176,7 +177,7 @@ _RC_KINDS = (_HEALTHY, "off", "wrong")
 _IMU_UNITS = frozenset({"imu", "gyro", "accel"})
 
 
-class FailureSwitch:
+class FailureSwitch(Snapshot):
     """Switches a failure of one vehicle; what is not a sensor or motor is found here.
 
     Attributes:
@@ -185,12 +186,16 @@ class FailureSwitch:
         external: serves the external autopilots, who see failures only in their records.
     """
 
+    _state_fields = ("active",)
+    _state_types: ClassVar[Mapping[str, Any]] = {"active": dict[int, dict[str, str]]}
+
     def __init__(self, bridge: SitlBridge, rc: RcFeeder | None) -> None:
         self._bridge = bridge
         self._rc = rc
         self.active: Mapping[int, Mapping[str, str]] = {}
         self.link: Callable[[int, str], None] | None = None
         self.external: FdmServer | None = None
+        bridge.timeline.add_state("failures", self)
 
     def __call__(self, vehicle_id: int, unit: str, kind: str) -> None:
         """Break ``unit`` in the way ``kind``; ``ok`` repairs it.
@@ -209,6 +214,15 @@ class FailureSwitch:
         self._note(vehicle_id, unit, kind)
         self._bridge.at_step_boundary(lambda: self._report(vehicle_id, unit, kind))
         if unit in _IMU_UNITS:
+            self._show_imu(vehicle_id)
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Break what was broken; sensors, motors and radio control have a state of their own."""
+        before = self.active
+        super().load_state(state)
+        for vehicle_id in {*before, *self.active}:
+            if self.link is not None:
+                self.link(vehicle_id, self.active.get(vehicle_id, {}).get(LINK_UNIT, _HEALTHY))
             self._show_imu(vehicle_id)
 
     def _note(self, vehicle_id: int, unit: str, kind: str) -> None:
@@ -243,7 +257,7 @@ class FailureSwitch:
         """An external autopilot gets its IMU from truth, unless that has failed."""
         server = self.external
         if server is not None and vehicle_id in server.vehicle_ids():
-            failing = not _IMU_UNITS.isdisjoint(self.active[vehicle_id])
+            failing = not _IMU_UNITS.isdisjoint(self.active.get(vehicle_id, {}))
             self._bridge.at_step_boundary(lambda: server.set_imu_failing(vehicle_id, failing))
 
     def _fail_link(self, vehicle_id: int, kind: str) -> None:

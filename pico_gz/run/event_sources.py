@@ -55,8 +55,10 @@ class Speaker(Protocol):
         """Pass on what it says, and what it has said and was not taken."""
 
 
-class TextReporter:
+class TextReporter(Snapshot):
     """Reports what autopilots say, on the thread that runs them."""
+
+    _state_fields = ("_warned_us",)
 
     def __init__(self, bridge: SitlBridge, speakers: Mapping[int, Speaker]) -> None:
         self._bridge = bridge
@@ -83,8 +85,10 @@ class TextReporter:
         _report(self._bridge, vehicle_id, self._names[vehicle_id], said)
 
 
-class ScriptListener:
+class ScriptListener(Snapshot):
     """Reports what scripts say; they keep only their newest message, so they are asked for it."""
+
+    _state_fields = ("_next_look_us", "_said")
 
     def __init__(self, bridge: SitlBridge, vehicle_ids: Iterable[int]) -> None:
         self._bridge = bridge

@@ -72,6 +72,7 @@ class FleetRun:
         self.control_path: Path | None = None
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
+        self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
         self._closing = contextlib.ExitStack()
 
@@ -172,7 +173,7 @@ class FleetRun:
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        TextReporter(self.bridge, commanded)
+        self.bridge.timeline.add_state("texts", TextReporter(self.bridge, commanded))
         scripts = [
             p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
         ]
@@ -273,6 +274,12 @@ class FleetRun:
         )
         opened.callback(server.close)
         self.bridge.add_autopilots(server)
+        for upload in external_setup.make_mission_uploads(
+            self.fleet, self.ports, partial(_report_upload, self.bridge)
+        ):
+            opened.callback(upload.close)
+            self.bridge.before_step.add(upload)
+            self.bridge.while_idle.add(upload)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
@@ -309,6 +316,10 @@ class FleetRun:
             return None
         # Asked each time: vehicles may be dropped.
         return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles)
+
+
+def _report_upload(bridge: SitlBridge, vehicle_id: int, text: str, severity: int) -> None:
+    report_event(bridge, "mission", text, vehicle_id, severity=severity)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

@@ -21,20 +21,17 @@ from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, MissingProgramError, PortClashError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
-from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo, require_gazebo
+from pico_gz.gazebo.lint import lint_text
 from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
-from pico_gz.gazebo.lint.linter import lint_text
-from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
+from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins, whole_number
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
-from pico_gz.gazebo.running_gazebo import require_gazebo
-from pico_gz.gazebo.sdf import SdfError
-from pico_gz.gazebo.sensors import SensorSite
+from pico_gz.gazebo.sdf import SdfError, require_sdf
+from pico_gz.gazebo.sensors import GazeboSensorTopics, SensorSite
 from pico_gz.gazebo.server import GazeboLaunch, GazeboProcess, GazeboServer
-from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
 from pico_gz.gazebo.viewer import GazeboViewer
 from pico_gz.gazebo.world_control import FleetControl, GzControl, open_control
 from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
-from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.port_plan import sim_wire
 from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start
@@ -136,7 +133,7 @@ def require_drivable(path: Path, ports: Mapping[str, int]) -> None:
     """Refuse a world in which a rover's plugin would never answer.
 
     A file that is no XML is left to Gazebo, which says more about it; included models that are
-    not here may hold whatever is missed.
+    not here may hold what is missed.
 
     Args:
         path: of the world.
@@ -167,16 +164,13 @@ def _require_ports(path: Path, ports: Mapping[str, int], found: set[str]) -> Non
     missing = [f"{port} ({name})" for name, port in ports.items() if str(port) not in found]
     if not missing:
         return
-    there = f"on {', '.join(sorted(found, key=_as_number))}" if found else "nowhere"
+    by_number = sorted(found, key=lambda port: (whole_number(port) or 0, port))
+    there = f"on {', '.join(by_number)}" if found else "nowhere"
     raise ConfigError(
         f"{path}: no ArduPilot plugin listens on UDP {', '.join(missing)}; they listen {there}.",
         hint="Set [ports] fdm_base and fdm_stride as in the world, or <fdm_port_in> as in"
         " pico-gz ports; pico-gz world makes a world with the fleet's ports.",
     )
-
-
-def _as_number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (0, text)
 
 
 def _environment() -> dict[str, str]:

@@ -11,7 +11,6 @@ from pico_gz.core.ports import PortPlan
 from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.errors import WorldTemplateError
 from pico_gz.gazebo.worlds.parts import Placement
-from pico_gz.gazebo.worlds.props import obstacle_model
 from pico_gz.gazebo.worlds.render import GeoOrigin, WorldSpec
 from pico_gz.gazebo.worlds.rover_model import (
     PluginSetup,
@@ -19,7 +18,7 @@ from pico_gz.gazebo.worlds.rover_model import (
     build_rover_model,
     fit_sensors,
 )
-from pico_gz.gazebo.worlds.terrain_sdf import make_ground
+from pico_gz.gazebo.worlds.scenery import make_ground, obstacle_model
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.simulators import make_terrain
 from pico_gz.simulator.ops import SCALAR

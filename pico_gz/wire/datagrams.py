@@ -17,7 +17,7 @@ from pico_gz.errors import PortClashError, SimulatorConnectionError
 # IPv4 host and port.
 Address = tuple[str, int]
 
-# Whether a datagram of this sender shall be heard.
+# Whether a datagram of this sender is received.
 SenderCheck = Callable[[Address], bool]
 
 # How long ``receive_soon`` waits; kernels round it up to their tick.
@@ -98,10 +98,10 @@ class Network(Protocol):
         peer: Address | None = None,
         accept_from: SenderCheck | None = None,
     ) -> DatagramTransport:
-        """Bind exclusively; with ``peer`` datagrams of all others are dropped.
+        """Bind exclusively; with ``peer`` only its datagrams are received.
 
-        Without a peer, ``accept_from`` is asked about every sender; what it refuses is dropped, and
-        the ``receive`` that met it gives nothing.
+        Without a peer ``accept_from`` decides about each datagram; one that it refuses is
+        dropped, and ``receive`` returns None in its place.
 
         Raises:
             PortClashError: the port is taken.
@@ -184,7 +184,6 @@ class UdpTransport:
         return self._socket.fileno()
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False when it could not be handed over."""
         try:
             self._socket.send(data, _NOW)
         except ConnectionRefusedError:
@@ -203,7 +202,6 @@ class UdpTransport:
         return True
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``; False when it could not be handed over."""
         try:
             self._socket.sendto(data, _NOW, address)
         except OSError:
@@ -248,24 +246,20 @@ class UdpPoller:
         return time.monotonic()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         descriptor = _descriptor(transport)
         self._epoll.register(descriptor, select.EPOLLIN)
         self._keys[descriptor] = key
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         descriptor = _descriptor(transport)
         if self._keys.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
     def wait(self, timeout_s: float) -> Sequence[int]:
-        """Wait at most ``timeout_s`` and return the keys that have a datagram."""
         keys = self._keys
         return [keys[fd] for fd, _ in self._epoll.poll(max(0.0, timeout_s), 512)]
 
     def close(self) -> None:
-        """Release all sockets."""
         self._keys = {}
         self._epoll.close()
 
@@ -287,9 +281,7 @@ class UdpNetwork:
         peer: Address | None = None,
         accept_from: SenderCheck | None = None,
     ) -> UdpTransport:
-        """Bind exclusively; others than ``peer`` or ``accept_from`` are dropped."""
         return UdpTransport(host, port, peer=peer, accept_from=accept_from)
 
     def poller(self) -> Poller:
-        """A new poller."""
         return UdpPoller()

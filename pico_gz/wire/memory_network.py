@@ -53,12 +53,10 @@ class MemoryTransport:
         return self._peer is not None and self.send_to(data, self._peer)
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``."""
         self._network.carry(self._address, address, data)
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
@@ -127,7 +125,6 @@ class MemoryNetwork:
         return self._endpoints[address]
 
     def poller(self) -> Poller:
-        """A new poller on this network's clock."""
         return MemoryPoller(self)
 
     def release(self, address: Address) -> None:
@@ -170,7 +167,6 @@ class MemoryPoller:
         return self._network.now_s()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         if not isinstance(transport, MemoryTransport):
             raise TypeError(f"A memory poller cannot watch a {type(transport).__name__}.")
         self._watched[key] = transport

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from pico_gz import __version__
+from pico_gz.cli.tools.containers.engine import GET_COMPOSE, GET_DOCKER, get_engine
 from pico_gz.core.port_owner import find_busy, owner_of
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
 from pico_gz.gazebo.install import (
@@ -391,8 +392,6 @@ def _first_line(text: str) -> str:
     return text.splitlines()[0] if text else ""
 
 
-GET_DOCKER = "Install Docker Engine: docs.docker.com/engine/install"
-GET_COMPOSE = "Install the plugin: sudo apt install docker-compose-plugin"
 MIN_COMPOSE = (2, 20)
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
@@ -442,7 +441,7 @@ def check_compose() -> list[DoctorFinding]:
 def _engine_remedy(text: str) -> str:
     if "permission denied" in text.lower():
         return "sudo usermod -aG docker $USER, then log in again."
-    return "Start it: sudo systemctl start docker (or set DOCKER_HOST)."
+    return get_engine()
 
 
 def _shortened(text: str) -> str:
@@ -480,7 +479,7 @@ def check_reach() -> list[DoctorFinding]:
     image = os.environ.get("PICO_GZ_IMAGE") or "pico-gz"
     code, text = ask(["docker", "image", "inspect", "--format", "{{.Id}}", image], LOOK_S)
     if code != 0 and "no such image" in text.lower():
-        remedy = "docker compose build makes it."
+        remedy = "docker compose build lightweight makes it."
         return [_not_checked(f"the image {image} is not here", remedy)]
     if code != 0:
         return [_not_checked("no Docker engine answers")]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from pico_gz.core.frames import quat_from_euler
 from pico_gz.core.vehicle_config import NAME_PATTERN
 from pico_gz.gazebo.sdf import Node, SdfError, parse_sdf
 
@@ -42,10 +43,11 @@ class Finding:
     fix: str
 
 
-Matrix = tuple[tuple[float, float, float], ...]
 Angles = tuple[float, float, float]
 
 ROLLED: Angles = (math.pi, 0.0, 0.0)
+# Such an angle, infinity and NaN say nothing about an attitude.
+_ABSURD_ANGLE = 1e9
 
 
 def pose_angles(node: Node | None) -> Angles | None:
@@ -58,6 +60,8 @@ def pose_angles(node: Node | None) -> Angles | None:
     try:
         roll, pitch, yaw = (float(word) for word in words[3:])
     except ValueError:
+        return None
+    if not all(abs(angle) < _ABSURD_ANGLE for angle in (roll, pitch, yaw)):
         return None
     if _in_degrees(node):
         return math.radians(roll), math.radians(pitch), math.radians(yaw)
@@ -74,22 +78,13 @@ def looks_like_degrees(node: Node | None) -> bool:
 
 def angle_between(first: Angles, second: Angles) -> float:
     """The angle of the turn that leads from one attitude to the other [rad]."""
-    a, b = _matrix(first), _matrix(second)
-    trace = sum(a[i][j] * b[i][j] for i in range(3) for j in range(3))
-    return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
+    a, b = quat_from_euler(*first), quat_from_euler(*second)
+    cosine = abs(sum(x * y for x, y in zip(a, b, strict=True)))
+    return 2.0 * math.acos(min(1.0, cosine))
 
 
 def _in_degrees(node: Node) -> bool:
     return node.attributes.get("degrees", "").lower() in ("true", "1")
-
-
-def _matrix(angles: Angles) -> Matrix:
-    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(angle), math.sin(angle)) for angle in angles)
-    return (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
-    )
 
 
 RESOURCE_VARIABLES = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH")

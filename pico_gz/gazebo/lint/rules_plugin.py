@@ -57,6 +57,11 @@ def model_of(plugin: Node) -> Node | None:
     return plugin.inside("model")
 
 
+def whole_number(text: str) -> int | None:
+    """A number of a few digits; None when the text is no such number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def is_true(text: str) -> bool:
     """A truth value as SDF writes it."""
     return text.lower() in ("1", "true")
@@ -96,8 +101,7 @@ class ControlFacts:
     @property
     def channel(self) -> int | None:
         """0-based; None when it is given by the order."""
-        text = self.node.attributes.get("channel", "")
-        return int(text) if text.isdigit() else None
+        return whole_number(self.node.attributes.get("channel", ""))
 
     @property
     def multiplier(self) -> float:
@@ -282,7 +286,7 @@ def check_port_numbers(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """A port that is none."""
     node = plugin.child("fdm_port_in")
     text = node.text.strip() if node else DEFAULT_PORT
-    if node and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
+    if node and not 1 <= (whole_number(text) or 0) <= MAX_PORT:
         yield BAD_PORT.at(node.line, f"fdm_port_in is {text!r}.")
 
 

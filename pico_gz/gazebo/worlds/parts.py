@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import ClassVar
 
 from pico_gz.core.rover_spec import RoverSpec
-from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import MessageError, WorldTemplateError
 
@@ -306,11 +305,6 @@ _ACROSS = Placement(roll_rad=ACROSS_RAD)
 def wheel_mass_kg(spec: RoverSpec) -> float:
     """What one wheel weighs."""
     return WHEEL_MASS_SHARE * spec.mass_kg
-
-
-def wheel_load_n(spec: RoverSpec) -> float:
-    """What one of four wheels carries on level ground."""
-    return 0.25 * spec.mass_kg * GRAVITY_MPS2
 
 
 def grip(spec: RoverSpec) -> float:

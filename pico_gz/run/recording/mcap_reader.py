@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import re
 import stat
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -17,12 +18,26 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, ChunkIndex, Footer, MessageIndex, MetadataIndex
+from mcap.records import (
+    Channel,
+    Chunk,
+    ChunkIndex,
+    Footer,
+    MessageIndex,
+    Metadata,
+    MetadataIndex,
+)
 from mcap.stream_reader import CRCValidationError, get_chunk_data_stream
 from mcap.writer import MCAP0_MAGIC
 
 from pico_gz.errors import ConfigError
-from pico_gz.run.recording.mcap_writer import COMPRESSION, EARLY_END, MESSAGE_HEAD, RECORD_HEAD
+from pico_gz.run.recording.mcap_writer import (
+    COMPRESSION,
+    EARLY_END,
+    MESSAGE_HEAD,
+    RECORD_HEAD,
+    TAKEN_BACK,
+)
 
 # What a chunk may claim to unpack to: a recorder's chunks have at most some 5 MB.
 _MAX_CHUNK_BYTES = 64 * 1024 * 1024
@@ -34,6 +49,9 @@ _ALLOWED_RATIO = 50
 
 _INDEX_ENTRY_BYTES = 16  # a time and a place
 _FOOTER_BYTES = RECORD_HEAD.size + 20
+
+# Chunks by number, such as 0-17,20-25; of a file with fewer than a million of them.
+_RANGES = re.compile(r"(\d{1,6}-\d{1,6}(,|$)){0,1000}")
 
 # What the library raises about records that are none.
 _DAMAGE = (McapError, struct.error, UnicodeDecodeError, OverflowError)
@@ -85,7 +103,8 @@ class McapReader:
     Attributes:
         complete: whether the file was finished; otherwise it was cut off.
         ended_early: whether its metadata say that its run continued, as after a full disk.
-        chunks: in the order of the file.
+        chunks: in the order of the file; where the run was taken back to a snapshot, those of
+            its last time line.
         topics: channel id -> topic.
 
     Raises:
@@ -227,10 +246,15 @@ class McapReader:
     def _scan_cut_off(self) -> None:
         """Find chunks and channels without a summary, up to the last whole chunk."""
         view = memoryview(self._data)
-        self.chunks = []
         self._unpacked_bytes = 0
+        every: list[ChunkIndex] = []
+        taken_back: tuple[Metadata, int] | None = None  # the last one, and the chunks before it
         problem: RecordingError | None = None
         for opcode, start, end in _records(view, len(MCAP0_MAGIC)):
+            if opcode == Opcode.METADATA:
+                note = Metadata.read(_stream_of(view[start:end]))
+                if note.name == TAKEN_BACK:
+                    taken_back = note, len(every)
             if opcode != Opcode.CHUNK:
                 continue
             if problem is not None:  # only the last chunk may be half written
@@ -245,7 +269,7 @@ class McapReader:
             for inner, first, last in _records(data, 0):
                 if inner == Opcode.CHANNEL:
                     self._note_channel(data[first:last])
-            self.chunks.append(
+            every.append(
                 ChunkIndex(
                     message_start_time=chunk.message_start_time,
                     message_end_time=chunk.message_end_time,
@@ -258,6 +282,21 @@ class McapReader:
                     uncompressed_size=chunk.uncompressed_size,
                 )
             )
+        self.chunks = every
+        if taken_back is not None:
+            note, count = taken_back
+            self.chunks = [*self._kept(note, every[:count]), *every[count:]]
+
+    def _kept(self, note: Metadata, every: Sequence[ChunkIndex]) -> list[ChunkIndex]:
+        """The chunks that were on the time line when the run was taken back."""
+        ranges = note.metadata.get("chunks", "")
+        if not _RANGES.fullmatch(ranges):
+            raise RecordingError(f"{self.path} is damaged: {ranges[:40]!r} names no chunks.")
+        bounds = [part.split("-") for part in ranges.split(",") if part]
+        kept: set[int] = set()
+        for first, last in bounds:
+            kept.update(range(int(first), min(int(last) + 1, len(every))))
+        return [chunk for number, chunk in enumerate(every) if number in kept]
 
     def _note_channel(self, content: memoryview) -> None:
         channel = Channel.read(_stream_of(content))

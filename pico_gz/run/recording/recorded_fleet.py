@@ -98,6 +98,7 @@ def recorded_fleet(facts: Mapping[str, Any], folder: Path, *, trust: bool) -> Re
         rules=msgspec.structs.replace(fleet.rules, offset=0),
         links=(),
         signing_key_file=None,
+        outside=None,
         gazebo=GazeboSection(physics_step_us=fleet.gazebo.physics_step_us),
         adapters=tuple(map(_adapter, fleet.adapters)),
         terrain=_terrain(fleet.terrain, inputs),

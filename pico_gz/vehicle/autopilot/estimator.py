@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
-from pico_gz.core.frames import LocalFrame
+from pico_gz.core.frames import LocalFrame, wrap_pi
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
-from pico_gz.core.portable_math import FLOATS
-from pico_gz.core.snapshot import Snapshot, to_plain
-from pico_gz.vehicle.autopilot.angles import PI, atan2, sincos, wrap_pi
+from pico_gz.core.portable_math import FLOATS, PI, atan2, sincos
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.heading import HeadingFilter, declination_rad
 from pico_gz.vehicle.autopilot.position import PositionFilter, WheelOdometry
 from pico_gz.vehicle.autopilot.tilt import ImuWatch, TiltFilter
@@ -148,7 +145,9 @@ class Estimator(Snapshot):
         "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
         "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
     )  # fmt: skip
-    _state_fields = tuple(n for n in __slots__ if n not in ("frame", "gps", "params"))
+    # The origin before the frame, which follows from it.
+    _state_fields = (*(n for n in __slots__ if n not in ("frame", "params")), "has_frame")
+    _state_types: ClassVar[Mapping[str, Any]] = {"gps": GpsData | None}
 
     def __init__(self, params: Mapping[str, float]) -> None:
         self.params = params
@@ -202,7 +201,7 @@ class Estimator(Snapshot):
         tilt, heading, position, wheels = self.tilt, self.heading, self.position, self.wheels
         heading.turn(tilt.turn_rad, dt)
         self.turn_rate_radps = rate = tilt.turn_rad / dt - heading.bias_radps
-        self.sin_yaw, self.cos_yaw = sincos(heading.yaw_rad)
+        self.sin_yaw, self.cos_yaw = sincos(FLOATS, heading.yaw_rad)
         wheels.command(throttle, dt)
         self._note_parking(now_us, throttle, steering, rate)
         if self.parked:
@@ -243,7 +242,7 @@ class Estimator(Snapshot):
             # A heading that stands cannot have gone wrong: then it is the compass.
             self.heading.refusals = 0
         ahead, right = self.tilt.level_components(x, y, z)
-        self.heading.fuse_compass(atan2(-right, ahead) + self.declination_rad)
+        self.heading.fuse_compass(atan2(FLOATS, -right, ahead) + self.declination_rad)
 
     def _add_gps(self, fix: GpsData, now_us: int) -> None:
         if fix == self.gps and fix.speed_ms > _REPEAT_MIN_MPS:
@@ -284,7 +283,7 @@ class Estimator(Snapshot):
         speed_sq = north_mps * north_mps + east_mps * east_mps
         if speed_sq < _COURSE_MIN_MPS * _COURSE_MIN_MPS or abs(rate) > _COURSE_MAX_RADPS:
             return
-        sin_then, cos_then = sincos(yaw)
+        sin_then, cos_then = sincos(FLOATS, yaw)
         # Backwards, the course points where the stern does. A known heading shows which it is,
         # else what was commanded; braking is commanded backwards while still rolling forwards.
         driven_back = self.wheels.model_mps < 0.0
@@ -292,12 +291,12 @@ class Estimator(Snapshot):
         if self.heading.aligned and self.heading.p_yy < _HEADING_KNOWN_VAR:
             backwards = north_mps * cos_then + east_mps * sin_then < 0.0
         sign = -1.0 if backwards else 1.0
-        course = atan2(sign * east_mps, sign * north_mps)
+        course = atan2(FLOATS, sign * east_mps, sign * north_mps)
         sigma = 0.1 / FLOATS.sqrt(speed_sq) + 0.05
-        error = wrap_pi(course - yaw)
+        error = wrap_pi(FLOATS, course - yaw)
         if backwards is not driven_back and abs(self.wheels.model_mps) > _DRIVEN_MPS:
             if self._is_wrong_way_round():
-                self.heading.reset_to(wrap_pi(self.heading.yaw_rad + error + PI), sigma)
+                self.heading.reset_to(wrap_pi(FLOATS, self.heading.yaw_rad + error + PI), sigma)
                 self.position.speed_mps = -sign * FLOATS.sqrt(speed_sq)
                 return
         else:
@@ -391,19 +390,15 @@ class Estimator(Snapshot):
             and now_us - self.imu_us <= _IMU_FRESH_US
         )
 
-    # --- snapshots ------------------------------------------------------------------------
+    @property
+    def has_frame(self) -> bool:
+        """Whether there is a frame; set by snapshots, which makes it again."""
+        return self.frame is not None
 
-    def save_state(self) -> dict[str, Any]:
-        return {**super().save_state(), "gps": to_plain(self.gps), "framed": self.frame is not None}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what ``save_state`` gave."""
-        super().load_state(state)
-        self.gps = msgspec.convert(state["gps"], GpsData | None)
+    @has_frame.setter
+    def has_frame(self, known: bool) -> None:
         origin = self.origin
-        self.frame = (
-            LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if state["framed"] else None
-        )
+        self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if known else None
 
 
 def _full_speed_mps(params: Mapping[str, float]) -> float:

@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pico_gz.core.ground_control import Mode, Result
+from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, sincos
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext
@@ -300,14 +300,7 @@ class Failsafe(Snapshot):
     # --- fence ----------------------------------------------------------------------------
 
     def _check_fence(self, rover: RoverContext) -> None:
-        values, fence = rover.values, rover.fence
-        if not values["FENCE_ENABLE"] or not rover.home.valid or not rover.position_valid():
-            fence.note(-1.0)
-            return
-        home = (rover.home.north_m, rover.home.east_m)
-        excess_m = fence.excess_m(
-            rover.here(), home, int(values["FENCE_TYPE"]), values["FENCE_RADIUS"]
-        )
+        fence, excess_m = rover.fence, rover.fence_excess_m()
         began = fence.note(excess_m)
         if not fence.breached:
             self.fence_fired_m = 0.0
@@ -316,7 +309,7 @@ class Failsafe(Snapshot):
             return
         self.fence_fired_m = excess_m
         rover.say(4, "Fence breached")
-        action = int(values["FENCE_ACTION"])
+        action = int(rover.values["FENCE_ACTION"])
         if rover.armed and action:
             act(rover, Action.HOLD if excess_m > _FENCE_FAR_M else action, "fence breach")
 
@@ -329,7 +322,7 @@ class Failsafe(Snapshot):
             self.crash_since_us = -1
             return
         angle = values["CRASH_ANGLE"]
-        tipped = angle > 0.0 and estimator.tilt.down_z < sincos(angle * RAD_PER_DEG)[1]
+        tipped = angle > 0.0 and estimator.tilt.down_z < sincos(FLOATS, angle * RAD_PER_DEG)[1]
         stuck = (
             rover.modes.current.autonomous
             and abs(rover.outputs.throttle) > _CRASH_THROTTLE

@@ -65,6 +65,7 @@ _MISSION_COMMANDS = NAV_COMMANDS | {
     MissionCommand.DO_SET_REVERSE,
 }
 _FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {MissionCommand.FENCE_RETURN_POINT}
+_RALLY_COMMANDS = frozenset({MissionCommand.RALLY_POINT})
 MAX_LAT_E7, MAX_LON_E7 = 900_000_000, 1_800_000_000
 MAX_ALT_M = 1e5
 # Seconds, turns or jumps: some eleven days are enough for anything.
@@ -137,15 +138,17 @@ class ItemStore(Snapshot):
             self._lists[MissionType.MISSION] = (home, *mission[1:])
 
 
+def known_commands(kind: MissionType) -> frozenset[MissionCommand]:
+    """The commands of items that a list of this kind may hold."""
+    if kind is MissionType.MISSION:
+        return _MISSION_COMMANDS
+    return _FENCE_COMMANDS if kind is MissionType.FENCE else _RALLY_COMMANDS
+
+
 def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
     """Whether an item could be stored in a list of this kind."""
-    if kind is MissionType.MISSION:
-        known, placed = _MISSION_COMMANDS, item.command in PLACED_COMMANDS
-    elif kind is MissionType.FENCE:
-        known, placed = _FENCE_COMMANDS, True
-    else:
-        known, placed = frozenset({MissionCommand.RALLY_POINT}), True
-    if item.command not in known:
+    placed = kind is not MissionType.MISSION or item.command in PLACED_COMMANDS
+    if item.command not in known_commands(kind):
         return MissionResult.UNSUPPORTED
     if item.frame not in _MISSION_FRAMES:
         return MissionResult.UNSUPPORTED_FRAME

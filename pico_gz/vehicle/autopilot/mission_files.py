@@ -41,7 +41,7 @@ def read_item_lists(path: Path) -> ItemLists:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigError(f"Mission file {path} is larger than {_MAX_BYTES} bytes.")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Mission file {path} cannot be read: {error}.") from error
     try:
@@ -68,6 +68,11 @@ def _read_waypoints(text: str) -> Items:
         if len(parts) != _WAYPOINTS_COLUMNS:
             raise ConfigError(f"item {seq} has {len(parts)} columns, not {_WAYPOINTS_COLUMNS}.")
         numbers = [_number(part, seq) for part in parts]
+        if numbers[0] != seq:
+            raise ConfigError(
+                f"item {seq} has the number {parts[0]}.",
+                hint="Items are numbered 0, 1, 2 and so on, without a gap; item 0 is home.",
+            )
         items.append(
             MissionItem(
                 seq=seq,

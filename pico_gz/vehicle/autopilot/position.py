@@ -6,8 +6,8 @@ from collections import deque
 from math import sqrt
 
 from pico_gz.core.messages import EncoderData
+from pico_gz.core.portable_math import FLOATS, TWO_PI, sincos
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import TWO_PI, sincos
 
 # Encoders count whole ticks, so their speed is taken over a while.
 _WINDOW_US = 100_000
@@ -241,7 +241,8 @@ class PositionFilter(Snapshot):
 
     def fuse_velocity(self, then: Remembered, north_mps: float, east_mps: float) -> float:
         """Compare a GPS velocity with the speed ``then``; return it along the heading."""
-        sin_then, cos_then = sincos(then[4])
+        yaw: tuple[float, float] = sincos(FLOATS, then[4])
+        sin_then, cos_then = yaw
         along = north_mps * cos_then + east_mps * sin_then
         error = along - then[3]
         ratio = abs(error) / (_SPEED_GATE_MPS + 0.3 * abs(then[3]))

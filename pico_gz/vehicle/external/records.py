@@ -9,9 +9,11 @@ switches stay where they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pico_gz.core.messages import Quaternion, SensorData, Vector3, VehicleTruth
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2, PWM_NEUTRAL_US, US_PER_S
 from pico_gz.errors import EncodeError
 from pico_gz.vehicle.external.connection import (
@@ -37,7 +39,7 @@ STICK_CHANNELS = 4
 MAX_RC_CHANNELS = 12
 
 
-class ExternalRadio:
+class ExternalRadio(Snapshot):
     """Takes radio frames of one vehicle and hands on what has changed.
 
     Args:
@@ -45,6 +47,8 @@ class ExternalRadio:
         send: takes the channels that go out from now on [us].
         report: takes what people should know, as half a sentence.
     """
+
+    _state_fields = ("_heard_us", "_lost", "_sent")
 
     def __init__(
         self, vehicle_id: int, send: Callable[[Sequence[int]], None], report: Callable[[str], None]
@@ -73,6 +77,12 @@ class ExternalRadio:
             sticks = min(STICK_CHANNELS, len(self._sent))
             self._hand_on((PWM_NEUTRAL_US,) * sticks + self._sent[sticks:])
             self._report("its radio is lost; its sticks are in the middle.")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what ``save_state`` gave, and send what went out then."""
+        super().load_state(state)
+        if self._sent:
+            self._send(self._sent)
 
     def _hand_on(self, channels_us: tuple[int, ...]) -> None:
         if channels_us and channels_us != self._sent:

@@ -60,7 +60,7 @@ class Driver:
         self.right.set_pulse_us(self.pulse_us)
 
     def status(self) -> AutopilotStatus:
-        return AutopilotStatus(mode="DRIVE")
+        return AutopilotStatus(mode="DRIVE", armed=True)
 
     def save_state(self):
         return {"ticks_us": list(self.ticks_us)}

@@ -157,6 +157,21 @@ def test_mending_the_imu_mends_both_halves(switch):
     assert switch.active == {1: {}}
 
 
+def test_links_and_imus_fail_again_after_a_restore(switch):
+    bridge, links = switch._bridge, {}
+    switch.link = links.__setitem__
+    switch(1, "mavlink", "off")
+    switch(1, "imu", "off")
+    broken = bridge.snapshot()
+    switch(1, "mavlink", "ok")
+    switch(1, "imu", "ok")
+    repaired = bridge.snapshot()
+    bridge.restore(broken)
+    assert (links, switch.external.failing) == ({1: "off"}, {1: True})
+    bridge.restore(repaired)
+    assert (links, switch.external.failing) == ({1: "ok"}, {1: False})
+
+
 def test_what_an_external_autopilot_would_not_notice_is_refused(switch):
     for unit in ("gps", "compass", "baro", "encoder"):
         with pytest.raises(ConfigError, match="itself"):

@@ -229,3 +229,25 @@ def test_a_view_changes_no_byte_of_the_run():
             return session.result().trace_sha256
 
     assert digest(True) == digest(False)
+
+
+def test_a_restored_run_starts_over_with_its_own_past(live):
+    bridge, run, source = live
+    bridge.step(800)
+    source.refresh(1.0)
+    saved, trails = bridge.snapshot(), source.hello()["trails"]
+    texts = [event["text"] for event in source.events.after(0)]
+    for second in range(2, 8):
+        bridge.step(300)
+        source.refresh(float(second))
+    run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+    assert source.hello()["trails"] != trails
+    restarts = source.restarts
+    bridge.restore(saved)
+    source.refresh(8.0)
+    assert source.restarts == restarts + 1
+    assert source.hello()["trails"] == trails
+    *past, newest = [event["text"] for event in source.events.after(0)]
+    assert past == texts
+    assert newest.startswith("Restored to")
+    assert row(source, 1)["failures"] == {}

@@ -13,8 +13,8 @@ import urllib.request
 from typing import Any
 
 from pico_gz.cli.tools.containers.inside.settings import ServiceSettings
+from pico_gz.cli.tools.containers.inside.watch import watch
 from pico_gz.core.ports import parse_address
-from pico_gz.errors import PicoGzError
 from pico_gz.run.control_socket import ask, find_run
 
 # Below Compose's own timeout, so that the reason is seen.
@@ -24,13 +24,14 @@ _PERIOD_S = 0.3
 
 def main() -> int:
     """Print what is wrong, if anything, and return 0 or 1."""
+    return watch(examine)
+
+
+def examine() -> tuple[bool, str]:
+    """Whether the run is well, and one line about it."""
     settings = ServiceSettings.read(os.environ)
-    try:
-        problem = problem_of_view() if settings.dashboard else problem_of_run()
-    except PicoGzError as error:
-        problem = error.message
-    sys.stdout.write((problem or "ok") + "\n")
-    return 1 if problem else 0
+    problem = problem_of_view() if settings.dashboard else problem_of_run()
+    return not problem, problem or "ok"
 
 
 def problem_of_run() -> str | None:
