@@ -70,9 +70,19 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that an error stands for."""
+    if _lacks_memory(error):
+        return ExitCode.MISSING
     if isinstance(error, OSError) and error.errno == errno.EROFS:
         return ExitCode.MISSING
     return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether memory was refused, in whichever of its words."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    words = str(error)
+    return "can't start new thread" in words or "failed to map segment" in words
 
 
 def report(error: BaseException, *, as_json: bool) -> ExitCode:
@@ -108,6 +118,8 @@ def print_json(value: Any) -> None:
 
 
 def _words(error: BaseException) -> tuple[str, str]:
+    if _lacks_memory(error):
+        return "There is not enough memory.", "Fewer rovers need less; 'ulimit -v' shows a limit."
     if isinstance(error, PicoGzError):
         return error.message, error.hint
     if isinstance(error, ClickException):

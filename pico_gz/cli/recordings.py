@@ -21,6 +21,10 @@ from pico_gz.run.replay import Replay
 from pico_gz.run.rerun import RerunBy, RerunResult
 from pico_gz.run.rerun import rerun as repeat
 
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Use files and adapter options that the recording names.")
+]
+
 
 def replay(
     run: RunFolder,
@@ -30,6 +34,7 @@ def replay(
     dashboard_bind: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where to serve the view.")
     ] = None,
+    trust: Trust = False,
 ) -> int:
     """Show a recording in the browser view: play, pause, step, any speed, any time.
 
@@ -44,7 +49,7 @@ def replay(
     if not 0.0 < speed <= 1000.0:
         raise ConfigError(f"A speed of {speed:g} is not possible.", hint="Above 0, at most 1000.")
     show_warnings()
-    with Replay(run, speed=speed) as shown, StopOnSignal(shown.bridge.stop) as stopped:
+    with Replay(run, speed=speed, trust=trust) as shown, StopOnSignal(shown.bridge.stop) as stopped:
         if dashboard_bind is not None:
             net = dataclasses.replace(shown.fleet.net, dashboard=dashboard_bind)
             shown.fleet = dataclasses.replace(shown.fleet, net=net)
@@ -123,6 +128,7 @@ def rerun(
     by: Annotated[
         RerunBy, typer.Option(help="What to repeat from: actuators, or seed.")
     ] = RerunBy.ACTUATORS,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> int:
     """Repeat a recorded run and prove that every bit comes again.
@@ -136,7 +142,7 @@ def rerun(
       pico-gz rerun runs
       pico-gz rerun runs/3_rovers-20260101-120000 --by seed
     """
-    with RecordedRun(run) as recorded:
+    with RecordedRun(run, trust=trust) as recorded:
         result = repeat(recorded, by)
         folder = recorded.folder
     if as_json:

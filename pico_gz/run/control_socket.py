@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import socket
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -129,10 +130,20 @@ def _bind(path: Path) -> socket.socket:
 
 
 def _make_private_folder(folder: Path) -> None:
-    """The shared /tmp may hold a folder of this name that another user has prepared."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise PermissionError(errno.EPERM, "its folder belongs to another user")
+    problem = _not_private(folder)
+    if problem:
+        raise PermissionError(errno.EPERM, problem)
+
+
+def _not_private(folder: Path) -> str | None:
+    """Why this folder is not to be trusted: the shared /tmp may hold one that others prepared."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        return "its folder is a link or a file"
+    if status.st_uid != os.getuid():
+        return "its folder belongs to another user"
+    return "other users may write to its folder" if status.st_mode & 0o022 else None
 
 
 def _error(code: str, message: str, hint: str) -> bytes:
@@ -142,6 +153,7 @@ def _error(code: str, message: str, hint: str) -> bytes:
 
 
 _ANSWER_LIMIT_S = 10.0
+_MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PROBE_LIMIT_S = 1.0
 
 
@@ -159,9 +171,17 @@ def socket_path(run_name: str) -> Path:
 
 
 def running_runs() -> list[str]:
-    """Names of the runs that answer; sockets of runs that died are removed."""
-    names = []
-    for path in sorted(control_folder().glob("*.sock")):
+    """Names of the runs that answer; sockets of runs that died are removed.
+
+    Sockets in a folder that other users can change are not looked at: they need not be runs.
+    """
+    names: list[str] = []
+    folder = control_folder()
+    if not folder.exists() or _not_private(folder):
+        return names
+    for path in sorted(folder.glob("*.sock")):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            continue
         probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         probe.settimeout(_PROBE_LIMIT_S)
         try:
@@ -226,7 +246,9 @@ def ask(path: Path, command: str, /, **arguments: Any) -> Any:
             connection.connect(str(path))
             connection.sendall(request)
             with connection.makefile("rb") as lines:
-                answer = msgspec.json.decode(lines.readline() or b"{}")
+                answer = msgspec.json.decode(
+                    lines.readline(_MAX_ANSWER_BYTES) or b"{}", type=dict[str, Any]
+                )
     except OSError as exc:
         raise PicoGzError(f"The run does not answer: {exc}.") from exc
     except msgspec.DecodeError as exc:

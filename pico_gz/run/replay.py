@@ -7,7 +7,7 @@ the bridge: a view gets them from the handle, up to the time shown.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,6 @@ from pico_gz.run.control_socket import Command
 from pico_gz.run.missions import shifted
 from pico_gz.run.recorded_health import RecordedHealth
 from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun, read_tracks
-from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.simulators import local_frame
 from pico_gz.run.vehicle_setup import BUILT_IN, demo_square
@@ -111,33 +110,30 @@ class ReplayAdapter(SimulatorAdapter):
 Items = tuple[Sequence[MissionItem], Sequence[MissionItem]]
 
 
-def recorded_items(fleet: FleetConfig, facts: Mapping[str, Any]) -> dict[int, Items]:
+def recorded_items(fleet: FleetConfig, asked: Mapping[str, Any]) -> dict[int, Items]:
     """Vehicle id -> its mission and fence, by what ``run.json`` keeps of the run's inputs.
 
     What a ground station sent later is not in there. A file that is not understood any more is
     left out: the rest of the recording can still be shown.
     """
-    inputs = facts.get("inputs") or {}
-    asked = facts.get("options") or {}
     demo, relative = bool(asked.get("demo")), bool(asked.get("relative_missions"))
     frame = local_frame(fleet)
     found: dict[int, Items] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for plan in restore_inputs(fleet, inputs, Path(folder)).vehicles:
-            if plan.config.autopilot != BUILT_IN:
-                continue
-            if plan.mission is None:
-                if demo:
-                    found[plan.id] = demo_square(plan.config.pose, frame), ()
-            elif f"{plan.id}/mission" in inputs:
-                try:
-                    lists = read_item_lists(plan.mission)
-                except ConfigError:
-                    continue
-                if relative:
-                    first_start = fleet.vehicles[0].config.pose
-                    lists = shifted(lists, frame, plan.config.pose, first_start)
-                found[plan.id] = lists.mission, lists.fence
+    for plan in fleet.vehicles:
+        if plan.config.autopilot != BUILT_IN:
+            continue
+        if plan.mission is None:
+            if demo:
+                found[plan.id] = demo_square(plan.config.pose, frame), ()
+            continue
+        try:
+            lists = read_item_lists(plan.mission)
+        except ConfigError:
+            continue
+        if relative:
+            first_start = fleet.vehicles[0].config.pose
+            lists = shifted(lists, frame, plan.config.pose, first_start)
+        found[plan.id] = lists.mission, lists.fence
     return found
 
 
@@ -156,15 +152,22 @@ class Replay:
         start_us: and ``end_us``: the recorded span of simulation time [us].
     """
 
-    def __init__(self, folder: str | Path, *, speed: float = 1.0) -> None:
-        self.run = RecordedRun(folder)
-        self.fleet = _on_usual_ports(config_from_dict(self.run.facts.get("config") or {}))
+    def __init__(self, folder: str | Path, *, speed: float = 1.0, trust: bool = False) -> None:
+        with contextlib.ExitStack() as opened:
+            self.run = opened.enter_context(RecordedRun(folder, trust=trust))
+            files = tempfile.TemporaryDirectory(prefix="pico_gz_replay_")
+            self._open(Path(opened.enter_context(files)), speed)
+            self._closing = opened.pop_all()
+
+    def _open(self, files: Path, speed: float) -> None:
+        self.fleet = self.run.fleet(files).fleet
         # Its events may begin before the first step.
         self.start_us, self.end_us = self.run.at(0).time_us, self.run.end_us
         self.bridge = SitlBridge(Scaled(speed, self.fleet.time.step_us))
         self._adapter = ReplayAdapter(self.run)
         self.bridge.register_adapter(self._adapter)
         self._tracks = read_tracks(self.run)
+        self._items = recorded_items(self.fleet, self.run.facts.get("options") or {})
         self._pilots: dict[int, _RecordedAutopilot] = {}
         samples = _by_vehicle(self.run.samples())
         for plan in self.fleet.vehicles:
@@ -188,7 +191,7 @@ class Replay:
     def close(self) -> None:
         """End it; harmless when called twice."""
         self.bridge.close()
-        self.run.close()
+        self._closing.close()
 
     @property
     def frame(self) -> LocalFrame:
@@ -214,7 +217,7 @@ class Replay:
             timeline_s=(self.start_us / 1e6, self.end_us / 1e6),
             tracks=self._tracks,
             recorded_events=self._events,
-            recorded_items=recorded_items(self.fleet, self.run.facts),
+            recorded_items=self._items,
             sample_of=lambda vehicle_id: self._pilots[vehicle_id].sample(),
         )
 
@@ -279,11 +282,6 @@ class _RecordedAutopilot:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         return
-
-
-def _on_usual_ports(fleet: FleetConfig) -> FleetConfig:
-    """Nothing of the run listens any more, so the view need not make room for it."""
-    return dataclasses.replace(fleet, rules=msgspec.structs.replace(fleet.rules, offset=0))
 
 
 def _by_vehicle(samples: list[AutopilotSample]) -> dict[int, list[AutopilotSample]]:

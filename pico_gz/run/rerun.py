@@ -19,8 +19,8 @@ from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.diff import Difference, diff_step, length_difference
+from pico_gz.run.recording.recorded_fleet import RecordedFleet
 from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun
-from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.simulators import make_adapters
 
 
@@ -80,12 +80,18 @@ def rerun(run: RecordedRun, by: RerunBy = RerunBy.ACTUATORS) -> RerunResult:
         RecordingError: it holds no step.
     """
     run.require_steps()
-    fleet = _repeatable_fleet(run)
     comparison = _Comparison(run.steps())
-    if by is RerunBy.ACTUATORS:
-        _rerun_actuators(run, fleet, comparison)
-    else:
-        _rerun_seed(run, fleet, comparison)
+    with tempfile.TemporaryDirectory(prefix="pico_gz_rerun_") as folder:
+        recorded = run.fleet(Path(folder))
+        _require_repeatable(recorded.fleet)
+        recorded.require_adapters()
+        try:
+            if by is RerunBy.ACTUATORS:
+                _rerun_actuators(run, recorded, comparison)
+            else:
+                _rerun_seed(run, recorded, comparison, Path(folder))
+        except (ArithmeticError, IndexError) as exc:
+            raise ConfigError(f"The recorded fleet cannot drive: {exc}.") from exc
     comparison.end()
     result = run.facts.get("result") or {}
     return RerunResult(
@@ -134,7 +140,9 @@ class _Comparison:
         return self.next is None or self.difference is not None
 
 
-def _rerun_actuators(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -> None:
+def _rerun_actuators(run: RecordedRun, recorded: RecordedFleet, comparison: _Comparison) -> None:
+    recorded.require_files("heightmap")
+    fleet = recorded.fleet
     bridge = SitlBridge(Lockstep(fleet.time.step_us))
     contacts = bool(run.facts.get("options", {}).get("contacts", True))
     try:
@@ -150,42 +158,45 @@ def _rerun_actuators(run: RecordedRun, fleet: FleetConfig, comparison: _Comparis
         bridge.close()
 
 
-def _rerun_seed(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -> None:
+def _rerun_seed(
+    run: RecordedRun, recorded: RecordedFleet, comparison: _Comparison, folder: Path
+) -> None:
     if comparison.is_over():
         return
-    recorded = run.facts.get("options", {})
-    if recorded.get("rc", "none") != "none" and not recorded["rc"].startswith("script:"):
+    recorded.require_files()
+    asked = run.facts.get("options", {})
+    _require_own_pilots(recorded)
+    options = RunOptions(
+        demo=bool(asked.get("demo", False)),
+        rc=recorded.rc,
+        contacts=bool(asked.get("contacts", True)),
+        relative_missions=bool(asked.get("relative_missions", False)),
+        run_folder=folder,
+        mavlink=False,
+        control=False,
+        check_ports=False,
+    )
+    with FleetRun(recorded.fleet, options) as session:
+        bridge = session.bridge
+        bridge.time_mode = with_speed(bridge.time_mode, None)
+        session.bridge.after_step.add(comparison.add)
+        session.run(until=comparison.is_over)
+
+
+def _require_own_pilots(recorded: RecordedFleet) -> None:
+    """Refuse what comes from outside of the run: it does not come again by itself."""
+    hint = "Repeat it from the recorded actuators."
+    if recorded.rc != "none" and not recorded.rc.startswith("script:"):
         raise ConfigError(
-            f"Radio control by {recorded['rc']} does not come again by itself.",
-            hint="Repeat it from the recorded actuators.",
+            f"Radio control by {recorded.rc!r} does not come again by itself.", hint=hint
         )
-    with tempfile.TemporaryDirectory(prefix="pico_gz_rerun_") as folder:
-        options = RunOptions(
-            demo=bool(recorded.get("demo", False)),
-            rc=recorded.get("rc", "none"),
-            contacts=bool(recorded.get("contacts", True)),
-            relative_missions=bool(recorded.get("relative_missions", False)),
-            run_folder=Path(folder),
-            mavlink=False,
-            control=False,
-            check_ports=False,
-        )
-        fleet = restore_inputs(fleet, run.facts.get("inputs", {}), Path(folder))
-        with FleetRun(fleet, options) as session:
-            bridge = session.bridge
-            bridge.time_mode = with_speed(bridge.time_mode, None)
-            session.bridge.after_step.add(comparison.add)
-            session.run(until=comparison.is_over)
+    if any(plan.config.autopilot == "external" for plan in recorded.fleet.vehicles):
+        raise ConfigError("External autopilots do not come again by themselves.", hint=hint)
 
 
-def _repeatable_fleet(run: RecordedRun) -> FleetConfig:
-    plain = run.facts.get("config")
-    if not isinstance(plain, dict):
-        raise ConfigError(f"{run.folder} does not say which fleet it was.")
-    fleet = config_from_dict(plain)
+def _require_repeatable(fleet: FleetConfig) -> None:
     types = sorted({fleet.adapter_type(plan.config.adapter) for plan in fleet.vehicles})
-    if "gazebo" in types:
+    if "gazebo" in types or "auto" in types:
         raise ConfigError("Gazebo does not repeat a run bit for bit.", hint="Lightweight does.")
     if fleet.time.mode is ClockKind.FREE_RUNNING:
         raise ConfigError("A free-running run depends on the wall clock; it does not repeat.")
-    return fleet

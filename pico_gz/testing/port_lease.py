@@ -35,7 +35,10 @@ def lock_folders() -> list[Path]:
     The second one, where TMPDIR leads elsewhere, is for meeting those who cannot use the first.
     """
     parents = dict.fromkeys([HOST_TMP, Path(tempfile.gettempdir())])
-    return [parent / _FOLDER_NAME for parent in parents if os.access(parent, os.W_OK | os.X_OK)]
+    folders = [parent / _FOLDER_NAME for parent in parents if os.access(parent, os.W_OK | os.X_OK)]
+    # Whoever puts a link there chooses where files of ours are made; this user then has its own.
+    own = f"{_FOLDER_NAME}-{os.getuid()}"
+    return [folder.with_name(own) if folder.is_symlink() else folder for folder in folders]
 
 
 class PortLeases:
@@ -135,7 +138,7 @@ def _lock_file(folder: Path, name: str) -> int | None:
     _make_folder(folder)
     try:
         lock = _open(folder / name)
-    except (PermissionError, FileExistsError):  # another user's, or made at this moment
+    except OSError:  # another user's, made at this moment, or no file at all
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,7 +149,8 @@ def _lock_file(folder: Path, name: str) -> int | None:
 
 
 def _open(path: Path) -> int:
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    # Without waiting: somebody may have put a pipe there.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         return os.open(path, flags)
     except FileNotFoundError:

@@ -89,10 +89,10 @@ class AccessGuard:
         host = headers.get("host", "")
         if scope["type"] == "websocket" and not _same_origin(headers.get("origin"), host):
             return "Open the view from its own address."
-        if scope["path"] in OPEN_PATHS and scope["type"] == "http":
-            return ""
         if not self._token:
             return "" if _host_name(host) in _LOCAL_NAMES else "Use 127.0.0.1 or localhost."
+        if scope["path"] in OPEN_PATHS and scope["type"] == "http":
+            return ""
         given = (self._query_token(scope), self._cookie_token(headers), _bearer(headers))
         if any(hmac.compare_digest(text.encode(), self._token.encode()) for text in given):
             return ""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import re
+import stat
 import struct
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +18,15 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, ChunkIndex, MessageIndex, Metadata
+from mcap.records import (
+    Channel,
+    Chunk,
+    ChunkIndex,
+    Footer,
+    MessageIndex,
+    Metadata,
+    MetadataIndex,
+)
 from mcap.stream_reader import CRCValidationError, get_chunk_data_stream
 from mcap.writer import MCAP0_MAGIC
 
@@ -31,6 +42,13 @@ from pico_gz.run.recording.mcap_writer import (
 # What a chunk may claim to unpack to: a recorder's chunks have at most some 5 MB.
 _MAX_CHUNK_BYTES = 64 * 1024 * 1024
 _MAX_RATIO = 1000
+# What all chunks may unpack to. Every message has an index entry that is not compressed, so that a
+# recorder's files grow by no more than some 30 times.
+_ALLOWED_BYTES = 64 * 1024 * 1024
+_ALLOWED_RATIO = 50
+
+_INDEX_ENTRY_BYTES = 16  # a time and a place
+_FOOTER_BYTES = RECORD_HEAD.size + 20
 
 # Chunks by number, such as 0-17,20-25; of a file with fewer than a million of them.
 _RANGES = re.compile(r"(\d{1,6}-\d{1,6}(,|$)){0,1000}")
@@ -41,6 +59,33 @@ _DAMAGE = (McapError, struct.error, UnicodeDecodeError, OverflowError)
 
 class RecordingError(ConfigError):
     """A recording that is not there, or is no recording."""
+
+
+def open_regular(path: Path) -> int:
+    """Open a file of a recording for reading: a regular file, no link, no pipe, no device.
+
+    Raises:
+        OSError: it cannot be opened; ``FileNotFoundError`` when it is not there.
+        RecordingError: it is something else.
+    """
+    if path.is_symlink():
+        raise RecordingError(
+            f"{path} is a link; a recording has files only.", hint="Copy the recording whole."
+        )
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise RecordingError(f"{path} is no regular file.")
+    return fd
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a small file of a recording; raises like ``open_regular``."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise RecordingError(f"{path} is larger than {max_bytes} bytes.")
+    return data
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -72,9 +117,12 @@ class McapReader:
         self.ended_early = False
         self.chunks: list[ChunkIndex] = []
         self.topics: dict[int, str] = {}
+        self._unpacked_bytes = 0
         try:
-            with path.open("rb") as file:
+            with os.fdopen(open_regular(path), "rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except RecordingError:
+            raise
         except (OSError, ValueError) as exc:  # ValueError: an empty file cannot be mapped
             raise RecordingError(f"{path} cannot be read: {exc}.") from exc
         try:
@@ -133,36 +181,80 @@ class McapReader:
                 for opcode, start, _ in _records(data, 0)
                 if opcode == Opcode.MESSAGE
             )
-        return sorted(
+        places = [place for i, place in chunk.message_index_offsets.items() if i in channels]
+        entries = sum(self._length_of(place) // _INDEX_ENTRY_BYTES for place in places)
+        if entries > len(data) // MESSAGE_HEAD.size:
+            raise RecordingError(f"{self.path} is damaged: an index of {entries} messages.")
+        starts = sorted(
             offset
-            for channel_id, place in chunk.message_index_offsets.items()
-            if channel_id in channels
+            for place in places
             for _, offset in MessageIndex.read(self._stream(place, Opcode.MESSAGE_INDEX)).records
         )
+        return self._apart(starts, data)
+
+    def _apart(self, starts: Iterable[int], data: memoryview) -> Iterator[int]:
+        """The same places; no message begins inside another, or twice."""
+        end = 0
+        for start in starts:
+            if start < end:
+                raise RecordingError(f"{self.path} is damaged: messages overlap.")
+            end = start + RECORD_HEAD.size + RECORD_HEAD.unpack_from(data, start)[1]
+            yield start
 
     def _scan(self) -> None:
-        """Read what the summary of a finished file repeats: channels and places of chunks."""
+        """Read the summary of a finished file: channels and places of chunks."""
         view = memoryview(self._data)
-        for opcode, start, end in _records(view, len(MCAP0_MAGIC)):
+        end = len(view) - _FOOTER_BYTES - len(MCAP0_MAGIC)
+        if end < len(MCAP0_MAGIC) or view[end + _FOOTER_BYTES :] != MCAP0_MAGIC:
+            return
+        opcode, length = RECORD_HEAD.unpack_from(view, end)
+        if opcode != Opcode.FOOTER or length != _FOOTER_BYTES - RECORD_HEAD.size:
+            return
+        footer = Footer.read(_stream_of(view[end + RECORD_HEAD.size :]))
+        if not len(MCAP0_MAGIC) <= footer.summary_start <= end or footer.summary_crc != zlib.crc32(
+            view[footer.summary_start : end + _FOOTER_BYTES - 4]
+        ):
+            return  # what it describes may still be read, as of a file that was cut off
+        for opcode, first, last in _records(view[:end], footer.summary_start):
+            content = view[first:last]
             if opcode == Opcode.CHUNK_INDEX:
-                self.chunks.append(ChunkIndex.read(_stream_of(view[start:end])))
+                self._add_chunk(ChunkIndex.read(_stream_of(content)), footer.summary_start)
             elif opcode == Opcode.CHANNEL:
-                self._note_channel(view[start:end])
-            elif opcode == Opcode.METADATA:
-                self.ended_early |= Metadata.read(_stream_of(view[start:end])).name == EARLY_END
-            elif opcode == Opcode.FOOTER:
-                self.complete = view[end:] == MCAP0_MAGIC
-                return
+                self._note_channel(content)
+            elif opcode == Opcode.METADATA_INDEX:
+                name = MetadataIndex.read(_stream_of(content)).name
+                self.ended_early |= name == EARLY_END
+        self.complete = True
+
+    def _add_chunk(self, chunk: ChunkIndex, summary_start: int) -> None:
+        """Refuse a summary that names a chunk twice, or more bytes than a recorder writes."""
+        last = self.chunks[-1] if self.chunks else None
+        start = len(MCAP0_MAGIC) if last is None else last.chunk_start_offset + last.chunk_length
+        if not start <= chunk.chunk_start_offset <= summary_start - chunk.chunk_length:
+            raise RecordingError(f"{self.path} is damaged: chunks overlap.")
+        self._count_bytes(chunk.uncompressed_size)
+        self.chunks.append(chunk)
+
+    def _count_bytes(self, size: int) -> None:
+        self._unpacked_bytes += size
+        if self._unpacked_bytes > _ALLOWED_BYTES + _ALLOWED_RATIO * len(self._data):
+            raise RecordingError(
+                f"{self.path} is no recording of this kit: its {len(self._data)} bytes claim to"
+                f" hold more than {self._unpacked_bytes}."
+            )
 
     def _scan_cut_off(self) -> None:
         """Find chunks and channels without a summary, up to the last whole chunk."""
         view = memoryview(self._data)
-        self.chunks = []
+        self._unpacked_bytes = 0
         every: list[ChunkIndex] = []
+        taken_back: tuple[Metadata, int] | None = None  # the last one, and the chunks before it
         problem: RecordingError | None = None
         for opcode, start, end in _records(view, len(MCAP0_MAGIC)):
             if opcode == Opcode.METADATA:
-                self._take_back(Metadata.read(_stream_of(view[start:end])), every)
+                note = Metadata.read(_stream_of(view[start:end]))
+                if note.name == TAKEN_BACK:
+                    taken_back = note, len(every)
             if opcode != Opcode.CHUNK:
                 continue
             if problem is not None:  # only the last chunk may be half written
@@ -173,47 +265,57 @@ class McapReader:
             except RecordingError as exc:
                 problem = exc
                 continue
+            self._count_bytes(len(data))
             for inner, first, last in _records(data, 0):
                 if inner == Opcode.CHANNEL:
                     self._note_channel(data[first:last])
-            index = ChunkIndex(
-                message_start_time=chunk.message_start_time,
-                message_end_time=chunk.message_end_time,
-                chunk_start_offset=start - RECORD_HEAD.size,
-                chunk_length=end - start + RECORD_HEAD.size,
-                message_index_offsets={},  # some may be missing
-                message_index_length=0,
-                compression=chunk.compression,
-                compressed_size=len(chunk.data),
-                uncompressed_size=chunk.uncompressed_size,
+            every.append(
+                ChunkIndex(
+                    message_start_time=chunk.message_start_time,
+                    message_end_time=chunk.message_end_time,
+                    chunk_start_offset=start - RECORD_HEAD.size,
+                    chunk_length=end - start + RECORD_HEAD.size,
+                    message_index_offsets={},  # some may be missing
+                    message_index_length=0,
+                    compression=chunk.compression,
+                    compressed_size=len(chunk.data),
+                    uncompressed_size=chunk.uncompressed_size,
+                )
             )
-            every.append(index)
-            self.chunks.append(index)
+        self.chunks = every
+        if taken_back is not None:
+            note, count = taken_back
+            self.chunks = [*self._kept(note, every[:count]), *every[count:]]
 
-    def _take_back(self, note: Metadata, every: Sequence[ChunkIndex]) -> None:
-        """Keep the chunks that were on the time line when the run was taken back."""
-        if note.name != TAKEN_BACK:
-            return
+    def _kept(self, note: Metadata, every: Sequence[ChunkIndex]) -> list[ChunkIndex]:
+        """The chunks that were on the time line when the run was taken back."""
         ranges = note.metadata.get("chunks", "")
         if not _RANGES.fullmatch(ranges):
             raise RecordingError(f"{self.path} is damaged: {ranges[:40]!r} names no chunks.")
         bounds = [part.split("-") for part in ranges.split(",") if part]
-        self.chunks = [
-            chunk
-            for number, chunk in enumerate(every)
-            if any(int(first) <= number <= int(last) for first, last in bounds)
-        ]
+        kept: set[int] = set()
+        for first, last in bounds:
+            kept.update(range(int(first), min(int(last) + 1, len(every))))
+        return [chunk for number, chunk in enumerate(every) if number in kept]
 
     def _note_channel(self, content: memoryview) -> None:
         channel = Channel.read(_stream_of(content))
         self.topics[channel.id] = channel.topic
 
     def _load(self, index: ChunkIndex) -> memoryview:
-        return self._unpack(self._read_chunk(index.chunk_start_offset))
+        chunk = self._read_chunk(index.chunk_start_offset)
+        if chunk.uncompressed_size != index.uncompressed_size:
+            raise RecordingError(f"{self.path} is damaged: a chunk and its index differ in size.")
+        return self._unpack(chunk)
 
     def _read_chunk(self, place: int) -> Chunk:
         chunk: Chunk = Chunk.read(self._stream(place, Opcode.CHUNK))
         return chunk
+
+    def _length_of(self, place: int) -> int:
+        """How long the record at this place of the file claims to be."""
+        length: int = RECORD_HEAD.unpack_from(self._data, place)[1]
+        return length
 
     def _stream(self, place: int, expected: Opcode) -> ReadDataStream:
         """The content of the record at this place of the file."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
+from io import BytesIO
 from math import ceil, floor, hypot, log10
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from pico_gz.run.recording.recorder import read_latency
 from pico_gz.run.recording.topics import AutopilotSample
 
 MAX_POINTS = 2000
+_MAX_DRAWN = 1e12
 
 Points = list[tuple[float, float]]
 
@@ -82,9 +86,20 @@ def gather(run: RecordedRun) -> RunSeries:
                 _add_belief(series, beliefs[vehicle_id], truth.north_m, truth.east_m)
     if not found:
         raise RecordingError(f"{run.folder} holds no step.")
-    return RunSeries(
+    drawn = RunSeries(
         _title(run), list(found.values()), _latency_of_all(run.facts), _latency_over_time(run)
     )
+    _require_drawable(run, drawn)
+    return drawn
+
+
+def _require_drawable(run: RecordedRun, series: RunSeries) -> None:
+    """Refuse numbers that no axis can show."""
+    lines = [v for one in series.vehicles for v in msgspec.structs.astuple(one)[1:]]
+    for line in (*lines, *series.latency.values()):
+        for point in line:
+            if not all(abs(value) <= _MAX_DRAWN for value in point):
+                raise RecordingError(f"{run.folder} holds a value that cannot be drawn: {point}.")
 
 
 def _thinning(run: RecordedRun) -> int:
@@ -255,8 +270,8 @@ def _colour(number: int) -> str:
     return _COLOURS[number % len(_COLOURS)]
 
 
-def draw_picture(series: RunSeries, path: Path) -> None:
-    """Write the picture; the file name's end says which kind."""
+def draw_picture(series: RunSeries, kind: str) -> bytes:
+    """The picture as bytes of this kind, such as ``.png``."""
     # The object interface: no display, no global state, no picture that stays open.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -287,7 +302,10 @@ def draw_picture(series: RunSeries, path: Path) -> None:
         words = ", ".join(f"{name} {value:.3f}" for name, value in series.latency_ms.items())
         figure.supxlabel(f"step latency [ms]: {words}", fontsize="small")
     # No date and no version inside: the same recording gives the same picture.
-    figure.savefig(path, dpi=100, metadata={"Software": None} if path.suffix == ".png" else None)
+    drawn = BytesIO()
+    metadata = {"Software": None} if kind == ".png" else None
+    figure.savefig(drawn, format=kind.removeprefix("."), dpi=100, metadata=metadata)
+    return drawn.getvalue()
 
 
 def _panels(series: RunSeries) -> list[tuple[str, list[tuple[str, Points]]]]:
@@ -326,15 +344,34 @@ def plot_run(folder: str | Path, output: Path | None = None) -> Path:
     """
     has_pictures = find_spec("matplotlib") is not None
     with RecordedRun(folder) as run:
-        target = output or run.folder / ("plot.png" if has_pictures else "plot.html")
+        # What lies in the recording's folder may be a link of a stranger; it is replaced.
+        name = "plot.png" if has_pictures else "plot.html"
+        target = output.resolve() if output else run.folder / name
         kind = target.suffix.lower()
         if kind not in _PICTURES + _PAGES:
             raise ConfigError(f"{target} is no kind of plot.", hint="Use .png, .svg, .pdf, .html")
         if kind in _PICTURES and not has_pictures:
             raise MissingExtraError("plots", f"Drawing a {kind} file")
         series = gather(run)
-    if kind in _PICTURES:
-        draw_picture(series, target)
-    else:
-        target.write_text(draw_page(series), encoding="utf-8")
-    return target
+    drawn = draw_picture(series, kind) if kind in _PICTURES else draw_page(series).encode()
+    _replace(target, drawn)
+    return output or target
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a new file in the place of ``target``, whatever is there, never through a link."""
+    draft: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as file:
+            draft = Path(file.name)
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        draft.chmod(0o666 & ~umask)
+        draft.replace(target)
+    except BaseException:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        raise

@@ -2,31 +2,74 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from mcap.records import ChunkIndex
 
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView, TraceDigest
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
-from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError
+from pico_gz.core.vehicle_config import MAX_VEHICLE_ID, MIN_VEHICLE_ID, NAME_PATTERN
+from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError, read_regular
+from pico_gz.run.recording.recorded_fleet import RecordedFleet, recorded_fleet
 from pico_gz.run.recording.run_folder import MCAP_FILE, RUN_FILE
 from pico_gz.run.recording.topics import AutopilotSample, Kind, event_of, kind_of, name_in
 
 _CACHED_CHUNKS = 4
+_MAX_FACTS_BYTES = 64 * 1024 * 1024  # most of it missions, each of up to 5 MB
+_MAX_CONFIG_BYTES = 8 * 1024 * 1024
+_MAX_PLACE = 1e12  # [m] and [m/s]; a run that has diverged is still shown
+_MAX_TIME_US = 2**53  # 285 years
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_VEHICLE_ID)]
+Time = Annotated[int, msgspec.Meta(ge=0, le=_MAX_TIME_US)]
+Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME_PATTERN.pattern}\Z")]
+Word = Annotated[str, msgspec.Meta(pattern=r"^[\w.+-]{0,64}\Z")]
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """What is read of ``foxglove.Vector3``: east and north [m]."""
+
+    x: float
+    y: float
+
+
+class _PoseParts(msgspec.Struct, frozen=True):
+    """What is read of ``foxglove.Pose``."""
+
+    position: _Place
+
+
+class _Pose(msgspec.Struct, frozen=True):
+    """What is read of ``foxglove.PoseInFrame``."""
+
+    pose: _PoseParts
+
+
+class _Event(msgspec.Struct, frozen=True):
+    """What is read of ``foxglove.Log``."""
+
+    time_us: Time
+    kind: str
+    message: str
+    vehicle_id: Id
+    adapter: str
+    severity: Annotated[int, msgspec.Meta(ge=0, le=7)]
+
 
 _DECODERS: dict[Kind, msgspec.json.Decoder[Any]] = {
     Kind.TRUTH: msgspec.json.Decoder(VehicleTruth),
     Kind.SENSORS: msgspec.json.Decoder(SensorData),
     Kind.ACTUATORS: msgspec.json.Decoder(ActuatorCommands),
     Kind.AUTOPILOT: msgspec.json.Decoder(AutopilotSample),
-    Kind.POSE: msgspec.json.Decoder(),
-    Kind.EVENTS: msgspec.json.Decoder(),
+    Kind.POSE: msgspec.json.Decoder(_Pose),
+    Kind.EVENTS: msgspec.json.Decoder(_Event),
 }
+# What a decoder raises about a message that is none.
+_MISUNDERSTOOD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _STEP_KINDS = frozenset({Kind.TRUTH, Kind.SENSORS, Kind.ACTUATORS})
 
 
@@ -34,8 +77,8 @@ class _Result(msgspec.Struct, frozen=True):
     """What is read of a run's result."""
 
     steps: int | None = None
-    trace_sha256: str | None = None
-    latency_ms: dict[str, float] = {}
+    trace_sha256: Word | None = None
+    latency_ms: Annotated[dict[Word, float], msgspec.Meta(max_length=16)] = {}
 
 
 class _Options(msgspec.Struct, frozen=True):
@@ -49,10 +92,11 @@ class _Options(msgspec.Struct, frozen=True):
 class _Facts(msgspec.Struct, frozen=True):
     """The shape of ``run.json``, as far as anything depends on it; there is more in it."""
 
-    version: str = ""
-    fleet: str = ""
-    vehicles: dict[int, str] = {}
-    config: dict[str, Any] | None = None
+    version: Word = ""
+    fleet: Name = "fleet"
+    seed: int | None = None
+    vehicles: Annotated[dict[Id, Name], msgspec.Meta(max_length=MAX_VEHICLE_ID)] = {}
+    config: msgspec.Raw = msgspec.Raw(b"")
     inputs: dict[str, str] = {}
     options: _Options = _Options()
     result: _Result | None = None
@@ -60,6 +104,9 @@ class _Facts(msgspec.Struct, frozen=True):
 
 class RecordedRun:
     """The folder of a run. Use it in a ``with`` block.
+
+    A recording is data, perhaps of a stranger: its files are no links, their sizes are bounded,
+    and ``fleet`` returns nothing that names a place, a program or an address.
 
     Attributes:
         folder: where it is.
@@ -69,7 +116,14 @@ class RecordedRun:
         RecordingError: there is no recording.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, trust: bool = False) -> None:
+        """Open it.
+
+        Args:
+            path: its folder, or a folder of runs, of which the newest is opened.
+            trust: whether files and adapters that it names may be used.
+        """
+        self._trust = trust
         self.folder = find_run_folder(Path(path))
         self.facts = _read_facts(self.folder)
         self._reader = McapReader(self.folder / MCAP_FILE)
@@ -85,6 +139,17 @@ class RecordedRun:
     def close(self) -> None:
         """Close its files; harmless when called twice."""
         self._reader.close()
+
+    def fleet(self, folder: Path) -> RecordedFleet:
+        """What ran; its missions and other files are written below ``folder``.
+
+        Raises:
+            ConfigError: the recording does not say it, or it is not to be trusted.
+        """
+        try:
+            return recorded_fleet(self.facts, folder, trust=self._trust)
+        except (RecursionError, OverflowError) as exc:
+            raise RecordingError(f"{self.folder} describes no fleet: {exc}.") from exc
 
     @property
     def complete(self) -> bool:
@@ -148,18 +213,19 @@ class RecordedRun:
 
     def events(self) -> list[BridgeEvent]:
         """Every recorded event."""
-        return [event_of(entry) for _, entry in self._decoded(Kind.EVENTS)]
+        entries = (entry for _, entry in self._decoded(Kind.EVENTS))
+        return [event_of(msgspec.structs.asdict(entry)) for entry in entries]
 
     def samples(self) -> list[AutopilotSample]:
         """What the autopilots believed, in order of time."""
-        return [sample for _, sample in self._decoded(Kind.AUTOPILOT)]
+        return [self._plausible(sample) for _, sample in self._decoded(Kind.AUTOPILOT)]
 
     def places(self) -> Iterator[tuple[str, int, float, float]]:
         """(name of a vehicle, time [us], north, east [m]), a few times a second, in order."""
         for message, pose in self._decoded(Kind.POSE):
-            position = pose["pose"]["position"]
+            place = pose.pose.position
             name = name_in(self._reader.topics[message.channel_id])
-            yield name, message.log_ns // 1000, position["y"], position["x"]
+            yield name, message.log_ns // 1000, place.y, place.x
 
     def digest(self) -> str:
         """The digest of what is recorded; that of the run, if all of it is here."""
@@ -179,12 +245,28 @@ class RecordedRun:
     def _decode(self, kind: Kind, message: Message) -> Any:
         try:
             return _DECODERS[kind].decode(message.payload)
-        except msgspec.DecodeError as exc:
+        except _MISUNDERSTOOD as exc:
             version = self.facts.get("version", "another version")
             raise RecordingError(
                 f"{self.folder} holds a message that is not understood: {exc}.",
                 hint=f"It was made by pico-gz {version}.",
             ) from exc
+
+    def _plausible(self, value: Any) -> Any:
+        """The same message; its vehicle and time are possible ones."""
+        vehicle_id, time_us = value.vehicle_id, value.timestamp_us
+        if not MIN_VEHICLE_ID <= vehicle_id <= MAX_VEHICLE_ID or not 0 <= time_us <= _MAX_TIME_US:
+            raise RecordingError(
+                f"{self.folder} holds a message of vehicle {_short(vehicle_id)} at"
+                f" {_short(time_us)} us, which cannot be."
+            )
+        return value
+
+    def _require_place(self, truth: VehicleTruth) -> None:
+        """Refuse a vehicle that is nowhere, or as fast as nothing is."""
+        place_m = abs(truth.north_m) + abs(truth.east_m) + abs(truth.down_m)
+        if not place_m + sum(map(abs, truth.velocity_ned_mps)) < _MAX_PLACE:
+            raise RecordingError(f"{self.folder} holds a vehicle at a place that cannot be.")
 
     def _steps_of(self, chunk: ChunkIndex) -> Iterator[FleetView]:
         step: int | None = None
@@ -199,7 +281,9 @@ class RecordedRun:
                     yield _view(step, time_us, parts)
                 step, time_us = message.sequence, message.log_ns // 1000
                 parts = {kind: {} for kind in _STEP_KINDS}
-            value = self._decode(kind, message)
+            value = self._plausible(self._decode(kind, message))
+            if kind is Kind.TRUTH:
+                self._require_place(value)
             parts[kind][value.vehicle_id] = value
         if step is not None:
             yield _view(step, time_us, parts)
@@ -228,7 +312,8 @@ def find_run_folder(path: Path) -> Path:
         return path.parent
     if (path / MCAP_FILE).is_file():
         return path
-    found = sorted(path.glob(f"*/{MCAP_FILE}"), key=lambda file: file.stat().st_mtime_ns)
+    files = [file for file in path.glob(f"*/{MCAP_FILE}") if not file.parent.is_symlink()]
+    found = sorted(files, key=lambda file: file.lstat().st_mtime_ns)
     if not found:
         raise RecordingError(
             f"There is no recording in {path}.", hint="pico-gz run --record DIR makes one."
@@ -237,15 +322,25 @@ def find_run_folder(path: Path) -> Path:
 
 
 def _read_facts(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
     try:
-        facts = json.loads((folder / RUN_FILE).read_text())
-        msgspec.convert(facts, _Facts, str_keys=True)
+        data = read_regular(path, _MAX_FACTS_BYTES)
+        shape = msgspec.json.decode(data, type=_Facts)
+        if len(bytes(shape.config)) > _MAX_CONFIG_BYTES:
+            raise RecordingError(f"{path}: its config has more than {_MAX_CONFIG_BYTES} bytes.")
+        facts: dict[str, Any] = msgspec.json.decode(data)
+        msgspec.convert(facts.get("config"), dict[str, Any] | None)
     except msgspec.ValidationError as exc:
-        raise RecordingError(f"{folder / RUN_FILE} does not describe a run: {exc}.") from exc
+        raise RecordingError(f"{path} does not describe a run: {exc}.") from exc
+    except RecordingError:
+        raise
     except (OSError, ValueError, RecursionError) as exc:
-        raise RecordingError(f"{folder / RUN_FILE} cannot be read: {exc}.") from exc
-    assert isinstance(facts, dict)
+        raise RecordingError(f"{path} cannot be read: {exc}.") from exc
     return facts
+
+
+def _short(number: int) -> str:
+    return str(number) if abs(number) < 10**20 else "a huge number"
 
 
 def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetView:

@@ -19,7 +19,7 @@ from pico_gz.bridge.timeline import Marks
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.run.recording import topics
-from pico_gz.run.recording.mcap_reader import RecordingError
+from pico_gz.run.recording.mcap_reader import RecordingError, read_regular
 from pico_gz.run.recording.mcap_writer import (
     ChunkBuilder,
     ChunkWriter,
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 LATENCY_FILE = "latency.csv"
 PERIOD_US = 1_000_000  # of simulation time
+_MAX_TABLE_BYTES = 16 * 1024 * 1024  # days of rows
 
 
 class LatencyRow(msgspec.Struct, frozen=True):
@@ -113,9 +114,11 @@ def read_latency(folder: Path) -> list[LatencyRow]:
     """
     path = folder / LATENCY_FILE
     try:
-        text = path.read_text(encoding="ascii")
+        text = read_regular(path, _MAX_TABLE_BYTES).decode("ascii")
     except FileNotFoundError:
         return []
+    except RecordingError:
+        raise
     except (OSError, ValueError) as exc:
         raise RecordingError(f"{path} cannot be read: {exc}.") from exc
     whole, _, _ = text.rpartition("\n")  # a row that was cut off is none

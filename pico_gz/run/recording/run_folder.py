@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import json
 import logging
@@ -17,11 +16,16 @@ import msgspec
 
 from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
-from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
+from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.settings import TerrainKind
+from pico_gz.simulator.terrain import HeightmapTerrain
 
 RUN_FILE = "run.json"
 MCAP_FILE = "run.mcap"
+HEIGHTMAP = "fleet/heightmap"  # keys of inputs that belong to no vehicle
+RC_SCRIPT = "fleet/rc"
 _FLOAT = "float:"
+_MAX_INPUT_BYTES = 5_000_000
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +66,21 @@ def _with_figures(plain: dict[str, Any], figures: dict[str, Any]) -> dict[str, A
     return fleet
 
 
-def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
-    """The texts of the files that vehicles start with, by ``VEHICLE ID/KIND``.
+def read_inputs(fleet: FleetConfig, run_folder: Path, rc: str = "none") -> dict[str, str]:
+    """The texts of the files that a run starts with, by ``VEHICLE ID/KIND``.
 
     Kinds are ``mission``, ``params`` and ``kept`` (parameters set from the ground in an earlier
-    run, if the fleet keeps them). A file that cannot be read is left out; the run itself says so.
+    run, if the fleet keeps them); ``fleet/heightmap`` and ``fleet/rc`` belong to all vehicles.
+    A file that cannot be read is left out; the run itself says so. So is a large heightmap.
     """
     found = {}
+    if fleet.terrain.kind is TerrainKind.HEIGHTMAP and fleet.terrain.file is not None:
+        heights = _heights_as_csv(Path(fleet.terrain.file))
+        if heights is not None:
+            found[HEIGHTMAP] = heights
+    if rc.startswith("script:"):
+        with contextlib.suppress(OSError):
+            found[RC_SCRIPT] = Path(rc.removeprefix("script:")).read_text(errors="replace")
     for plan in fleet.vehicles:
         kept = run_folder / fleet.name / f"{plan.config.label}.parm" if fleet.keep_params else None
         for kind, path in (("mission", plan.mission), ("params", plan.params), ("kept", kept)):
@@ -77,32 +89,21 @@ def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
     return found
 
 
-def restore_inputs(fleet: FleetConfig, inputs: Mapping[str, str], folder: Path) -> FleetConfig:
-    """Write the recorded files below ``folder`` and return the fleet that starts with them."""
-    vehicles = tuple(_restore(fleet, plan, inputs, folder) for plan in fleet.vehicles)
-    kept = any(name.endswith("/kept") for name in inputs)
-    return dataclasses.replace(fleet, vehicles=vehicles, keep_params=kept)
-
-
-def _restore(
-    fleet: FleetConfig, plan: VehiclePlan, inputs: Mapping[str, str], folder: Path
-) -> VehiclePlan:
-    changes: dict[str, Path] = {}
-    for kind in ("mission", "params"):
-        original: Path | None = getattr(plan, kind)
-        text = inputs.get(f"{plan.id}/{kind}")
-        if original is not None and text is not None:
-            changes[kind] = _write(folder / str(plan.id) / original.name, text)
-    kept = inputs.get(f"{plan.id}/kept")
-    if kept is not None:
-        _write(folder / fleet.name / f"{plan.config.label}.parm", kept)
-    return msgspec.structs.replace(plan, **changes)
-
-
-def _write(path: Path, text: str) -> Path:
+def write_input(path: Path, text: str) -> Path:
+    """Write a recorded file, so that a run can start with it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8", errors="replace")
     return path
+
+
+def _heights_as_csv(file: Path) -> str | None:
+    """Every height with all of its bits; ``None``: too many of them, or none."""
+    try:
+        heights = HeightmapTerrain.read(file).tolist()
+        text = "\n".join(",".join(map(repr, row)) for row in heights) + "\n"
+    except (ConfigError, TypeError):
+        return None
+    return text if len(text) <= _MAX_INPUT_BYTES else None
 
 
 def _each_value(tree: Any, change: Callable[[Any], Any]) -> Any:
@@ -173,7 +174,7 @@ class RunFolder:
             "fleet_text": fleet.source.read_text() if fleet.source else None,
             "seed": fleet.seed,
             "config": config_as_dict(fleet),
-            "inputs": read_inputs(fleet, input_folder),
+            "inputs": read_inputs(fleet, input_folder, str((options or {}).get("rc", "none"))),
             "kept_params": str(kept_params) if kept_params else None,
             "options": dict(options or {}),
             "vehicles": {str(plan.id): plan.config.label for plan in fleet.vehicles},

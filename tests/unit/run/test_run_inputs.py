@@ -2,18 +2,20 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.recording.recorded_fleet import recorded_fleet
 from pico_gz.run.recording.run_folder import (
     config_as_dict,
     config_from_dict,
     read_inputs,
-    restore_inputs,
 )
+from pico_gz.simulator.terrain import HeightmapTerrain
 
 SQUARE = """\
 QGC WPL 110
@@ -61,6 +63,22 @@ def test_files_come_back_with_their_text(tmp_path):
     fleet = default_fleet(2, FleetOverrides(mission=mission))
     inputs = read_inputs(fleet, tmp_path)
     mission.unlink()
-    again = restore_inputs(fleet, inputs, tmp_path / "again")
-    assert [plan.mission.read_text() for plan in again.vehicles] == [SQUARE] * 2
-    assert all(plan.mission.suffix == ".waypoints" for plan in again.vehicles)
+    facts = json.loads(json.dumps({"config": config_as_dict(fleet), "inputs": inputs}))
+    again = recorded_fleet(facts, tmp_path / "again", trust=False)
+    assert not again.missing
+    plans = again.fleet.vehicles
+    assert [plan.mission.read_text() for plan in plans] == [SQUARE] * 2
+    assert all(plan.mission.suffix == ".waypoints" for plan in plans)
+    assert all(plan.mission.is_relative_to(tmp_path / "again") for plan in plans)
+
+
+def test_a_heightmap_comes_back_bit_for_bit(tmp_path):
+    heights = np.random.default_rng(1).normal(size=(5, 7))
+    np.save(tmp_path / "hills.npy", heights)
+    path = tmp_path / "fleet.toml"
+    path.write_text('[terrain]\nkind = "heightmap"\nfile = "hills.npy"\n')
+    fleet = load_fleet(path)
+    facts = {"config": config_as_dict(fleet), "inputs": read_inputs(fleet, tmp_path)}
+    (tmp_path / "hills.npy").unlink()
+    again = recorded_fleet(facts, tmp_path / "again", trust=False).fleet
+    assert (HeightmapTerrain.read(again.terrain.file) == heights).all()
