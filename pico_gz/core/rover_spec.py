@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.core.vehicle_config import (
     ARDUPILOT_CHANNELS,
     PICO_TRAIL_CHANNELS,
@@ -242,7 +242,7 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         if self.drive is DriveKind.ACKERMANN:
             if self.turn_circle_m:
                 return 2.0 * fastest / self.turn_circle_m
-            sine, cosine = sincos(FLOATS, self.max_steer_deg * RAD_PER_DEG)
+            sine, cosine = sincos(self.max_steer_deg * RAD_PER_DEG)
             return float(fastest * (sine / cosine) / self.wheel_base)
         if self.skid_turn_radps:
             return 2.0 * self.skid_turn_radps

@@ -11,7 +11,6 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
 from pico_gz.vehicle.external.server import FdmServer
@@ -55,9 +54,7 @@ def make_fdm_server(
         profile=fleet.ardupilot,
         lockstep=lockstep,
         host=fleet.net.bind,
-        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(
-            SCALAR, north_m, east_m, down_m
-        ),
+        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(north_m, east_m, down_m),
         on_event=on_event,
     )
 

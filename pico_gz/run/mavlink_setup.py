@@ -15,7 +15,6 @@ from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, Vehicle
 from pico_gz.mavlink.signing import load_key
 from pico_gz.mavlink.telemetry import SimState
 from pico_gz.run.config.fleet import FleetConfig
-from pico_gz.simulator.ops import SCALAR
 
 _GRAVITY_MPS2 = 9.80665
 
@@ -40,7 +39,7 @@ class TruthReader:
 def _state(truth: VehicleTruth, frame: LocalFrame) -> SimState:
     roll_rad, pitch_rad, yaw_rad = euler_from_quat(truth.quat_wxyz)
     north, east, down = truth.accel_ned_mps2
-    lat_deg, lon_deg, _ = frame.geodetic_from_ned(SCALAR, truth.north_m, truth.east_m, truth.down_m)
+    lat_deg, lon_deg, _ = frame.geodetic_from_ned(truth.north_m, truth.east_m, truth.down_m)
     return SimState(
         roll_rad=roll_rad,
         pitch_rad=pitch_rad,

@@ -20,7 +20,6 @@ from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.vehicle_setup import MissionStarter
-from pico_gz.simulator.ops import SCALAR
 
 EVERYBODY = 0
 NAMED_REFUSALS = 5
@@ -95,7 +94,7 @@ class VehicleCommands:
     def _go_to(self, request: Mapping[str, Any]) -> None:
         vehicle_id = integer(request, "id", 1, 255)
         north_m, east_m = number(request, "north_m"), number(request, "east_m")
-        lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+        lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(north_m, east_m, 0.0)
 
         def drive() -> None:
             ((_, pilot),) = self._chosen(vehicle_id)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pico_gz.simulator.obstacles import Outline
-from pico_gz.simulator.ops import SCALAR, Column
-from pico_gz.simulator.rover_group import RoverGroup
+from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.scene import Scene
 
 _BISECTIONS = 40
@@ -172,54 +171,22 @@ class Contact(msgspec.Struct, frozen=True):
     other: int | str
 
 
-class _Watch:
-    """Where the vehicles of one lane were last looked at, and how far they may go from there."""
-
-    __slots__ = ("free_sq", "lane", "seen_e", "seen_n", "where")
-
-    def __init__(self, lane: RoverGroup, where: Sequence[int]) -> None:
-        self.lane = lane
-        self.where = np.array(where, dtype=np.intp)  # places in id order
-        self.seen_n: Column = 0.0
-        self.seen_e: Column = 0.0
-        self.free_sq: Column = _LOOK_AGAIN
-
-    def centre(self) -> tuple[Column, Column]:
-        """Middle of the discs; it lies ahead of an Ackermann rover's rear axle."""
-        pose, ahead = self.lane.pose, self.lane.spec.center_ahead_m
-        if ahead == 0.0:
-            return pose.north_m, pose.east_m
-        return pose.north_m + ahead * pose.cos_yaw, pose.east_m + ahead * pose.sin_yaw
-
-    def pick(self, values: Floats) -> Column:
-        """This lane's part of values in id order."""
-        return float(values[self.where[0]]) if self.lane.ops is SCALAR else values[self.where]
-
-    def somebody_left(self) -> bool:
-        """Whether anyone has gone further than was known to be free."""
-        north, east = self.centre()
-        north = north - self.seen_n
-        east = east - self.seen_e
-        return self.lane.ops.any(north * north + east * east > self.free_sq)
-
-
 class _Step:
     """One step of everybody, in id order."""
 
-    def __init__(self, watches: Sequence[_Watch], count: int) -> None:
-        columns = np.zeros((7, count))
-        for watch in watches:
-            lane = watch.lane
-            north, east = watch.centre()
-            values = (
-                north, east, north - lane.pose.north_m + lane.start_north_m,
-                east - lane.pose.east_m + lane.start_east_m,
-                watch.seen_n, watch.seen_e, watch.free_sq,
+    def __init__(self, rovers: Sequence[Rover]) -> None:
+        rows = []
+        for rover in rovers:
+            (north, east), pose = rover.centre_m, rover.pose
+            start_n, start_e = rover.start_north_m, rover.start_east_m
+            rows.append(
+                (
+                    north, east, north - pose.north_m + start_n, east - pose.east_m + start_e,
+                    rover.seen_north_m, rover.seen_east_m, rover.free_sq,
+                )
             )  # fmt: skip
-            for row, value in zip(columns, values, strict=True):
-                row[watch.where] = value
-        self.end = columns[0:2]
-        self.start = columns[2:4]
+        columns = np.array(rows).T.copy()
+        self.end, self.start = columns[0:2], columns[2:4]
         self.seen = columns[4:6]
         free_sq = columns[6]
         self.free = np.where(free_sq < 0.0, _LOOK_AGAIN, np.sqrt(np.abs(free_sq)))
@@ -237,9 +204,8 @@ class ContactChecker:
         self._scene = scene
         self._touching: set[tuple[int, int | str]] = set()
         self._events: list[Contact] = []
-        self._watches: list[_Watch] = []
         self._ids: list[int] = []
-        self._places: list[tuple[RoverGroup, int]] = []
+        self._rovers: list[Rover] = []
         self._radii: Floats = np.zeros(0)
         self.alone = True
         fields = ("north_m", "east_m", "cos", "sin", "half_a_m", "half_b_m", "round_m")
@@ -247,27 +213,23 @@ class ContactChecker:
             np.array([getattr(shape, name) for shape in scene.outlines]) for name in fields
         ]
 
-    def watch(self, lanes: Sequence[tuple[RoverGroup, Sequence[int]]]) -> None:
-        """Take the lanes and the ids of the vehicles in them."""
-        places = {
-            vehicle_id: (lane, place) for lane, ids in lanes for place, vehicle_id in enumerate(ids)
-        }
-        self._ids = sorted(places)
-        self._places = [places[vehicle_id] for vehicle_id in self._ids]
-        self._radii = np.array([lane.spec.radius_m for lane, _ in self._places])
+    def watch(self, rovers: Mapping[int, Rover]) -> None:
+        """Take the rovers, by id in order."""
+        self._ids = list(rovers)
+        self._rovers = list(rovers.values())
+        self._radii = np.array([rover.spec.radius_m for rover in self._rovers])
         self.alone = len(self._ids) < 2 and not self._scene.outlines
-        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
-        self._watches = [_Watch(lane, [rank[i] for i in ids]) for lane, ids in lanes]
         self._touching = {
             pair
             for pair in self._touching
-            if pair[0] in rank and (pair[1] in rank or _is_wall(pair))
+            if pair[0] in rovers and (pair[1] in rovers or isinstance(pair[1], str))
         }
+        self.look_again()
 
     def look_again(self) -> None:
-        """Somebody was put elsewhere: what was known to be free no longer is."""
-        for watch in self._watches:
-            watch.free_sq = _LOOK_AGAIN
+        """A vehicle was put elsewhere: what was known to be free no longer is."""
+        for rover in self._rovers:
+            rover.free_sq = _LOOK_AGAIN
 
     def drain(self) -> list[Contact]:
         """Take the contacts that began since the last call."""
@@ -285,22 +247,24 @@ class ContactChecker:
         self.look_again()
 
     def check(self, end_time_us: int) -> None:
-        """Stop whoever ran into something in the step just made."""
-        for watch in self._watches:
-            if watch.somebody_left():
+        """Stop those that ran into something in the step just made."""
+        for rover in self._rovers:
+            north, east = rover.centre_m
+            north, east = north - rover.seen_north_m, east - rover.seen_east_m
+            if north * north + east * east > rover.free_sq:
                 break
         else:
             return
-        step = _Step(self._watches, len(self._ids))
+        step = _Step(self._rovers)
         looked = self._look(step)
         pairs = self._pairs(step, looked)
         walls = self._walls(step, looked)
         if pairs or walls or self._touching:
             self._stop(end_time_us, step, pairs, walls)
-        for watch in self._watches:
-            watch.seen_n, watch.seen_e = watch.pick(step.seen[0]), watch.pick(step.seen[1])
-            free = step.free
-            watch.free_sq = watch.pick(np.where(free <= 0.0, _LOOK_AGAIN, free * free))
+        free_sq = np.where(step.free <= 0.0, _LOOK_AGAIN, step.free * step.free)
+        rows = zip(*step.seen.tolist(), free_sq.tolist(), strict=True)
+        for rover, row in zip(self._rovers, rows, strict=True):
+            rover.seen_north_m, rover.seen_east_m, rover.free_sq = row
 
     # --- who must be looked at -------------------------------------------------------------
 
@@ -387,8 +351,7 @@ class ContactChecker:
         self._touching |= met
         for rank, body in bodies.items():
             if body.share < 1.0:
-                lane, place = self._places[rank]
-                lane.block(place, body.share)
+                self._rovers[rank].block(body.share)
         self._release(step, bodies)
 
     def _bodies(
@@ -424,10 +387,6 @@ class ContactChecker:
 def _length(vectors: Floats) -> Floats:
     length: Floats = np.sqrt(vectors[0] * vectors[0] + vectors[1] * vectors[1])
     return length
-
-
-def _is_wall(pair: tuple[int, int | str]) -> bool:
-    return isinstance(pair[1], str)
 
 
 def _order(pair: tuple[int, int | str]) -> tuple[int, bool, int | str]:

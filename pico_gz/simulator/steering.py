@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos, sincos_small
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos, sincos_small
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.simulator.drive_model import (
+    KEPT_STEPS,
     Lag,
-    Rows,
     Shaping,
     SpeedLaw,
     Travel,
     grip_matters,
-    make_lag,
-    rows,
     within_grip,
 )
-from pico_gz.simulator.ops import SCALAR, Column, Ops
 
 
-class _Constants(msgspec.Struct, gc=False):
-    speed: SpeedLaw
-    yaw: Lag
-    roll: float  # wheel turn per side speed: dt / wheel radius
+class _Constants:
+    """What depends on the length of a step."""
+
+    __slots__ = ("law", "roll", "steer_step_rad", "yaw")
+
+    def __init__(self, spec: RoverSpec, dt_us: int) -> None:
+        dt_s = dt_us / US_PER_S
+        self.law = SpeedLaw(spec, dt_us)
+        self.yaw = Lag(spec.yaw_lag_s, dt_s)
+        self.roll = dt_s / spec.wheel_radius_m  # wheel turn per side speed
+        self.steer_step_rad = spec.steer_rate_degps * RAD_PER_DEG * dt_s
 
 
-class SkidDrive:
-    """Speed is the mean of both sides, yaw rate their difference over the effective track."""
-
-    memory_size = 2
+class _WheelDrive:
+    """What both ways of steering share."""
 
     def __init__(self, spec: RoverSpec) -> None:
         self._spec = spec
         self._shaping = Shaping(spec)
+        self._full_mps = spec.max_speed
+        self._battery_scaling = spec.battery_scaling
+        self._unload = 1.0 / spec.max_speed
+        self._grip_mps2 = spec.grip_mu * GRAVITY_MPS2 if grip_matters(spec) else 0.0
+        self._steps: dict[int, _Constants] = {}
+        self._constants = _Constants(spec, 1)
+        self._travel = Travel()
+
+    def prepare(self, dt_us: int) -> None:
+        """Work out lags and reaches, or find them again."""
+        if dt_us not in self._steps:
+            if len(self._steps) >= KEPT_STEPS:
+                self._steps.clear()
+            self._steps[dt_us] = _Constants(self._spec, dt_us)
+        self._constants = self._steps[dt_us]
+
+
+class SkidDrive(_WheelDrive):
+    """Speed is the mean of both sides, yaw rate their difference over the effective track.
+
+    Its memory is the speed of (left, right) at the wheels [m/s].
+    """
+
+    def __init__(self, spec: RoverSpec) -> None:
+        super().__init__(spec)
         track_m = spec.effective_track_m
         self._forward = 0.5 * (1.0 - spec.slip)
         self._turn = (1.0 - spec.slip) / track_m
@@ -42,126 +67,67 @@ class SkidDrive:
         self._skid_turn_radps = spec.skid_turn_radps
         self._lags = spec.yaw_lag_s > 0.0
         self._yaw_clamp_radps = spec.yaw_clamp_radps
-        self._full_mps = spec.max_speed
-        self._battery_scaling = spec.battery_scaling
-        self._unload = 1.0 / spec.max_speed
-        self._grip_mps2 = spec.grip_mu * GRAVITY_MPS2 if grip_matters(spec) else 0.0
-
-    def constants(self, dt_us: int) -> _Constants:
-        """Lags of sides and yaw for this step length."""
-        dt_s = dt_us / US_PER_S
-        return _Constants(
-            SpeedLaw(self._spec, dt_us),
-            make_lag(self._spec.yaw_lag_s, dt_s),
-            dt_s / self._spec.wheel_radius_m,
-        )
 
     def advance(
         self,
-        ops: Ops,
-        constants: _Constants,
-        memory: Rows,
-        yaw_radps: Column,
-        commands: Rows,
-        battery_ratio: Column,
-        push_mps2: Column | None,
+        memory: tuple[float, ...],
+        yaw_radps: float,
+        commands: tuple[float, float],
+        battery_ratio: float,
+        push_mps2: float | None,
     ) -> Travel:
-        """Advance one step; memory is the speed of (left, right) at the wheels [m/s]."""
-        targets = self._targets(ops, commands, battery_ratio)
-        law = constants.speed
-        if ops is SCALAR:
-            (left_before, right_before), (left_target, right_target) = memory, targets
-            left, left_mean = law.advance(ops, left_before, left_target, push_mps2)
-            right, right_mean = law.advance(ops, right_before, right_target, push_mps2)
-            ends: Rows = (left, right)
-            load_left = abs(left_target - left) * self._unload
-            load_right = abs(right_target - right) * self._unload
-            if load_left > 1.0:
-                load_left = 1.0
-            if load_right > 1.0:
-                load_right = 1.0
-        else:
-            # Both sides in one array: half the calls for the same numbers.
-            ends, means = law.advance(ops, memory, targets, push_mps2)
-            (left, right), (left_mean, right_mean) = ends, means
-            load_left, load_right = self._load(ops, targets, ends)
-        speed_mean = (left_mean + right_mean) * self._forward
-        speed = (left + right) * self._forward
-        yaw_mean, yaw = self._yaw(
-            ops, constants, yaw_radps, commands, left_mean - right_mean, left - right
-        )
-        if self._grip_mps2 > 0.0:
-            yaw_mean = within_grip(ops, yaw_mean, speed_mean, self._grip_mps2)
-            yaw = within_grip(ops, yaw, speed, self._grip_mps2)
-        roll = constants.roll
+        """Advance one step."""
+        constants, travel = self._constants, self._travel
         first, second = commands
-        return Travel(
-            ends,
-            speed_mean,
-            yaw_mean,
-            speed,
-            yaw,
-            left_mean * roll,
-            right_mean * roll,
-            load_left,
-            load_right,
-            0.5 * (abs(first) + abs(second)),
-        )
-
-    def _targets(self, ops: Ops, commands: Rows, battery_ratio: Column) -> Rows:
+        left_before, right_before = memory
         full = self._full_mps
         if self._battery_scaling:
             full = full * battery_ratio
-        if ops is SCALAR:
-            shape = self._shaping.of_one
-            first, second = commands
-            targets: Rows = (shape(first) * full, shape(second) * full)
-        else:
-            targets = self._shaping.apply(ops, commands) * full
-        if self._difference_mps > 0.0:
-            targets = self._turn_limited(ops, targets)
-        return targets
-
-    def _turn_limited(self, ops: Ops, targets: Rows) -> Rows:
-        """Bring the sides nearer to each other where they ask for too fast a turn."""
-        left, right = targets
-        difference = left - right
+        left_target = self._shaping.apply(first) * full
+        right_target = self._shaping.apply(second) * full
         most = self._difference_mps
-        over = abs(difference) > most
-        if not ops.any(over):
-            return targets
-        half = 0.5 * ops.where(difference < 0.0, -most, most)
-        middle = 0.5 * (left + right)
-        limited_left = ops.where(over, middle + half, left)
-        limited_right = ops.where(over, middle - half, right)
-        return rows(ops, limited_left, limited_right)
+        if most > 0.0:
+            # Bring the sides nearer to each other where they ask for too fast a turn.
+            difference = left_target - right_target
+            if abs(difference) > most:
+                half = 0.5 * (-most if difference < 0.0 else most)
+                middle = 0.5 * (left_target + right_target)
+                left_target, right_target = middle + half, middle - half
+        left, left_mean = constants.law.advance(left_before, left_target, push_mps2)
+        right, right_mean = constants.law.advance(right_before, right_target, push_mps2)
+        travel.memory = (left, right)
+        travel.speed_mean_mps = (left_mean + right_mean) * self._forward
+        travel.speed_mps = (left + right) * self._forward
+        self._steer(yaw_radps, first - second, left_mean - right_mean, left - right)
+        travel.turn_left_rad = left_mean * constants.roll
+        travel.turn_right_rad = right_mean * constants.roll
+        load = abs(left_target - left) * self._unload
+        travel.load_left = 1.0 if load > 1.0 else load
+        load = abs(right_target - right) * self._unload
+        travel.load_right = 1.0 if load > 1.0 else load
+        travel.throttle_abs = 0.5 * (abs(first) + abs(second))
+        return travel
 
-    def _yaw(
-        self,
-        ops: Ops,
-        constants: _Constants,
-        before: Column,
-        commands: Rows,
-        difference_mean: Column,
-        difference: Column,
-    ) -> tuple[Column, Column]:
+    def _steer(self, before: float, asked: float, difference_mean: float, end: float) -> None:
+        """Set the yaw rates; ``end`` is the difference of the sides at the end of the step."""
         if self._skid_turn_radps > 0.0:
-            mean = (commands[0] - commands[1]) * self._skid_turn_radps
-            end = mean
+            mean = end = asked * self._skid_turn_radps
         else:
             mean = difference_mean * self._turn
-            end = difference * self._turn
+            end = end * self._turn
         if self._lags:
             behind = mean - before
-            end = mean - behind * constants.yaw.left_end
-            mean = mean - behind * constants.yaw.left_mean
+            end = mean - behind * self._constants.yaw.left_end
+            mean = mean - behind * self._constants.yaw.left_mean
         most = self._yaw_clamp_radps
         if most > 0.0:
-            end, mean = ops.clip(end, -most, most), ops.clip(mean, -most, most)
-        return mean, end
-
-    def _load(self, ops: Ops, targets: Rows, speeds: Rows) -> Rows:
-        return ops.minimum(ops.absolute(targets - speeds) * self._unload, 1.0)
+            end = -most if end < -most else most if end > most else end
+            mean = -most if mean < -most else most if mean > most else mean
+        travel = self._travel
+        if self._grip_mps2 > 0.0:
+            mean = within_grip(mean, travel.speed_mean_mps, self._grip_mps2)
+            end = within_grip(end, travel.speed_mps, self._grip_mps2)
+        travel.yaw_mean_radps, travel.yaw_radps = mean, end
 
     def blocked(self, memory: tuple[float, ...]) -> tuple[float, ...]:
         """Stop the common part of both sides; it may still spin."""
@@ -178,110 +144,85 @@ class SkidDrive:
 _SMALL_RAD = 0.78
 
 
-class _AckermannConstants(msgspec.Struct, gc=False):
-    speed: SpeedLaw
-    dt_s: float
-    steer_step_rad: float
-    roll: float
+class AckermannDrive(_WheelDrive):
+    """``w = v tan(delta) / (L + K v^2)``, with a steering servo of limited rate.
 
-
-class AckermannDrive:
-    """``w = v tan(delta) / (L + K v^2)``, with a steering servo of limited rate."""
-
-    memory_size = 2
+    Its memory is (wheel speed [m/s], steering angle [rad]).
+    """
 
     def __init__(self, spec: RoverSpec) -> None:
-        self._spec = spec
-        self._shaping = Shaping(spec)
+        super().__init__(spec)
         self._max_steer_rad = spec.max_steer_deg * RAD_PER_DEG
         self._small = self._max_steer_rad <= _SMALL_RAD
         self._forward = 1.0 - spec.slip
         self._half_track_m = 0.5 * spec.track_m
-        self._unload = 1.0 / spec.max_speed
-        self._grip_mps2 = spec.grip_mu * GRAVITY_MPS2 if grip_matters(spec) else 0.0
-        sine, _ = sincos(FLOATS, self._max_steer_rad)
-        self._sine_base_m = 0.5 * spec.turn_circle_m * sine
+        self._turns_by_circle = spec.turn_circle_m > 0.0
+        self._sine_base_m = 0.5 * spec.turn_circle_m * sincos(self._max_steer_rad)[0]
+        self._wheel_base_m = spec.wheel_base
+        self._understeer_s2pm = spec.understeer_s2pm
         limits = [rate for rate in (spec.yaw_clamp_radps, spec.max_turn_rate) if rate > 0.0]
         self._most_radps = min(limits, default=0.0)
 
-    def constants(self, dt_us: int) -> _AckermannConstants:
-        """The lag of the motor and the reach of the servo for this step length."""
-        dt_s = dt_us / US_PER_S
-        return _AckermannConstants(
-            SpeedLaw(self._spec, dt_us),
-            dt_s,
-            self._spec.steer_rate_degps * RAD_PER_DEG * dt_s,
-            dt_s / self._spec.wheel_radius_m,
-        )
-
     def advance(
         self,
-        ops: Ops,
-        constants: _AckermannConstants,
-        memory: Rows,
-        yaw_radps: Column,
-        commands: Rows,
-        battery_ratio: Column,
-        push_mps2: Column | None,
+        memory: tuple[float, ...],
+        yaw_radps: float,
+        commands: tuple[float, float],
+        battery_ratio: float,
+        push_mps2: float | None,
     ) -> Travel:
-        """Advance one step; memory is (wheel speed [m/s], steering angle [rad])."""
+        """Advance one step."""
+        constants, travel = self._constants, self._travel
         wheel_before, steer_before = memory
         throttle, steering = commands
-        full = self._spec.max_speed
-        if self._spec.battery_scaling:
+        full = self._full_mps
+        if self._battery_scaling:
             full = full * battery_ratio
-        target = self._shaping.apply(ops, throttle) * full
-        wheel, wheel_mean = constants.speed.advance(ops, wheel_before, target, push_mps2)
-        steer, steer_mean = self._steer(ops, constants, steer_before, steering)
-        speed = wheel * self._forward
-        speed_mean = wheel_mean * self._forward
-        yaw = self._yaw(ops, speed, steer)
-        yaw_mean = self._yaw(ops, speed_mean, steer_mean)
+        target = self._shaping.apply(throttle) * full
+        wheel, wheel_mean = constants.law.advance(wheel_before, target, push_mps2)
+        steer, steer_mean = self._steer(steer_before, steering * self._max_steer_rad)
+        travel.memory = (wheel, steer)
+        travel.speed_mps = speed = wheel * self._forward
+        travel.speed_mean_mps = speed_mean = wheel_mean * self._forward
+        travel.yaw_radps = self._yaw(speed, steer)
+        travel.yaw_mean_radps = yaw_mean = self._yaw(speed_mean, steer_mean)
         # The outer wheel runs ahead of the inner one: a right turn speeds the left wheel up.
         spread = yaw_mean * self._half_track_m
-        load = ops.minimum(ops.absolute(target - wheel) * self._unload, 1.0)
-        return Travel(
-            rows(ops, wheel, steer),
-            speed_mean,
-            yaw_mean,
-            speed,
-            yaw,
-            (wheel_mean + spread) * constants.roll,
-            (wheel_mean - spread) * constants.roll,
-            load,
-            load,
-            ops.absolute(throttle),
-        )
+        travel.turn_left_rad = (wheel_mean + spread) * constants.roll
+        travel.turn_right_rad = (wheel_mean - spread) * constants.roll
+        load = abs(target - wheel) * self._unload
+        travel.load_left = travel.load_right = 1.0 if load >= 1.0 else load
+        travel.throttle_abs = abs(throttle)
+        return travel
 
-    def _steer(
-        self, ops: Ops, constants: _AckermannConstants, before: Column, steering: Column
-    ) -> tuple[Column, Column]:
+    def _steer(self, before: float, target: float) -> tuple[float, float]:
         """Move the servo at its rate; returns its angle at the end and the mean."""
-        target = steering * self._max_steer_rad
-        reach = constants.steer_step_rad
+        reach = self._constants.steer_step_rad
         if reach == 0.0:
             return target, target
-        gap = target - before
-        far = ops.absolute(gap) > reach
-        move = ops.where(far, ops.where(gap < 0.0, -reach, reach), gap)
-        end = ops.where(far, before + move, target)
+        move = target - before
+        end = target
+        if abs(move) > reach:
+            move = -reach if move < 0.0 else reach
+            end = before + move
         # It moves for |move|/reach of the step and then waits at the target.
-        share = ops.absolute(move) / reach
+        share = abs(move) / reach
         return end, end - 0.5 * move * share
 
-    def _yaw(self, ops: Ops, speed: Column, steer: Column) -> Column:
-        sine, cosine = sincos_small(steer) if self._small else sincos(ops, steer)
-        if self._spec.turn_circle_m > 0.0:
+    def _yaw(self, speed: float, steer: float) -> float:
+        sine, cosine = sincos_small(steer) if self._small else sincos(steer)
+        if self._turns_by_circle:
             yaw = speed * sine / self._sine_base_m
-        elif self._spec.understeer_s2pm > 0.0:
-            base = self._spec.wheel_base + self._spec.understeer_s2pm * (speed * speed)
-            yaw = speed * (sine / cosine) / base
         else:
-            yaw = speed * (sine / cosine) / self._spec.wheel_base
-        if self._most_radps > 0.0:
-            yaw = ops.clip(yaw, -self._most_radps, self._most_radps)
+            base = self._wheel_base_m
+            if self._understeer_s2pm > 0.0:
+                base = base + self._understeer_s2pm * (speed * speed)
+            yaw = speed * (sine / cosine) / base
+        most = self._most_radps
+        if most > 0.0:
+            yaw = -most if yaw < -most else most if yaw > most else yaw
         if self._grip_mps2 > 0.0:
-            yaw = within_grip(ops, yaw, speed, self._grip_mps2)
+            yaw = within_grip(yaw, speed, self._grip_mps2)
         return yaw
 
     def blocked(self, memory: tuple[float, ...]) -> tuple[float, ...]:

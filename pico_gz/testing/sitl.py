@@ -20,7 +20,6 @@ from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission_files import read_mission_file
 
 if TYPE_CHECKING:
@@ -402,7 +401,7 @@ class RoverHandle:
             )
 
     def _e7(self, north_m: float, east_m: float) -> tuple[int, int]:
-        lat_deg, lon_deg, _ = self.sitl.frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+        lat_deg, lon_deg, _ = self.sitl.frame.geodetic_from_ned(north_m, east_m, 0.0)
         return round(lat_deg * 1e7), round(lon_deg * 1e7)
 
     def _waypoint(self, seq: int, north_m: float, east_m: float) -> MissionItem:

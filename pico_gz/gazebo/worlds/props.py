@@ -40,7 +40,6 @@ from pico_gz.gazebo.worlds.rover_model import (
 )
 from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.simulator.obstacles import Disc, Obstacle, Outline, Wall, outline
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import Terrain
 
 # A trim stands out by this much, or the two surfaces would flicker.
@@ -186,7 +185,7 @@ def _standing(name: str, link: Link, z_m: float, description: str) -> StaticMode
 
 
 def _height(terrain: Terrain, north_m: float, east_m: float) -> float:
-    return float(terrain.height_m(SCALAR, north_m, east_m))
+    return float(terrain.height_m(north_m, east_m))
 
 
 def _corners(plan: Outline) -> list[tuple[float, float]]:

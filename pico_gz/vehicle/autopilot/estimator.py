@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ import msgspec
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.snapshot import Snapshot, to_plain
 from pico_gz.vehicle.autopilot.angles import PI, atan2, sincos, wrap_pi
 from pico_gz.vehicle.autopilot.heading import HeadingFilter, declination_rad
@@ -264,9 +264,7 @@ class Estimator(Snapshot):
         if not self.position.history:
             self.gps_us = now_us
             return
-        north_m, east_m, _down = frame.ned_from_geodetic(
-            FLOATS, fix.lat_deg, fix.lon_deg, fix.alt_m
-        )
+        north_m, east_m, _down = frame.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
         then = self.position.recall(now_us - int(self.params["GPS_DELAY_MS"]) * 1000)
         self.position.fuse_fix(now_us, then, north_m, east_m)
         if not self.position.credible:
@@ -293,12 +291,12 @@ class Estimator(Snapshot):
             backwards = north_mps * cos_then + east_mps * sin_then < 0.0
         sign = -1.0 if backwards else 1.0
         course = atan2(sign * east_mps, sign * north_mps)
-        sigma = 0.1 / FLOATS.sqrt(speed_sq) + 0.05
+        sigma = 0.1 / math.sqrt(speed_sq) + 0.05
         error = wrap_pi(course - yaw)
         if backwards is not driven_back and abs(self.wheels.model_mps) > _DRIVEN_MPS:
             if self._is_wrong_way_round():
                 self.heading.reset_to(wrap_pi(self.heading.yaw_rad + error + PI), sigma)
-                self.position.speed_mps = -sign * FLOATS.sqrt(speed_sq)
+                self.position.speed_mps = -sign * math.sqrt(speed_sq)
                 return
         else:
             self.against = 0

@@ -51,7 +51,7 @@ def test_gusts_go_on_from_a_snapshot():
 
 def speed_in(wind, heading_deg=0.0):
     lane = lone_lane(rover_spec("pico_trail_freenove", {"hold_mps2": 0.0}), (0, 0, heading_deg))
-    lane.command(0, 0.6, 0.6)
+    lane.commands = (0.6, 0.6)
     for _ in range(400):
         lane.advance(10_000, wind)
     return lane.pose.speed_mps
