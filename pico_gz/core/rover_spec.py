@@ -127,7 +127,8 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         grip_mu: friction coefficient that bounds speed times yaw rate.
         rolling_resistance: coefficient, times g.
         hold_mps2: the gear holds an unpowered rover against this much; infinite: always.
-        drag_area_m2: drag coefficient times area, for wind.
+        drag_area_m2: drag coefficient times area. 0, as in ``ideal``, ``ardupilot_skid`` and
+            ``ardupilot_car``: neither wind nor still air act on it.
         skid_turn_radps: SIM_Rover law: yaw rate per unit of (left - right); 0: from the wheels.
         yaw_clamp_radps: the yaw rate never exceeds this.
         max_steer_deg: of the front wheels.

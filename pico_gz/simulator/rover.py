@@ -8,7 +8,7 @@ from typing import Any
 
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.units import GRAVITY_MPS2
-from pico_gz.core.vehicle_config import Pose
+from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.simulator.drive_model import KEPT_STEPS, DriveModel, Travel
 from pico_gz.simulator.kinematics import (
     MOTION_FIELDS,
@@ -49,7 +49,8 @@ class Rover:
 
     __slots__ = (
         "_arc", "_dt_us", "_speed_before", "_steps", "_travel", "_yaw_before",
-        "battery_ratio", "commands", "drive", "free_sq", "icr_offset_m", "is_level", "motion",
+        "battery_ratio", "commands", "deadband", "drive", "free_sq", "has_throttle", "icr_offset_m",
+        "is_level", "motion",
         "pose", "pushable", "seen_east_m", "seen_north_m", "spec", "start_east_m",
         "start_north_m", "terrain", "top_yaw_radps", "wind_gain",
     )  # fmt: skip
@@ -61,6 +62,8 @@ class Rover:
         self.is_level = terrain.level
         self.icr_offset_m = spec.icr_offset_m
         self.pushable = spec.lag_s > 0.0 or bool(spec.accel_limit_mps2)
+        self.deadband = spec.deadband
+        self.has_throttle = spec.drive is DriveKind.ACKERMANN
         self.wind_gain = 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 / spec.mass_kg
         self.top_yaw_radps = spec.top_yaw_radps * (1.0 if self.is_level else STEEPEST)
         self.commands = (0.0, 0.0)
@@ -95,7 +98,7 @@ class Rover:
             self._prepare(dt_us)
         pose = self.pose
         self.start_north_m, self.start_east_m = pose.north_m, pose.east_m
-        push = None if wind is None else self._blown(wind)
+        push = self._blown(wind) if self.wind_gain else None
         if self.is_level:
             travel = self._driven(push)
             sinc, cos_mid, sin_mid, cos_end, sin_end = self._arc.turn(
@@ -133,15 +136,29 @@ class Rover:
             pose.memory, pose.yaw_radps, self.commands, self.battery_ratio, push_mps2
         )
 
-    def _blown(self, wind: WindVector) -> float | None:
-        """What the wind adds along the body's x axis [m/s^2]; ``None``: nothing."""
-        if self.wind_gain == 0.0:
-            return None
-        # Relative to still air, in which the rover's top speed was measured.
-        speed = self.pose.speed_mps
-        ahead = self.pose.cos_yaw * wind[0] + self.pose.sin_yaw * wind[1]
-        relative = ahead - speed
-        return (relative * abs(relative) + speed * abs(speed)) * self.wind_gain
+    def _blown(self, wind: WindVector | None) -> float | None:
+        """What the air adds along the body's x axis [m/s^2]; ``None``: nothing.
+
+        Drag pulls towards the speed of the air and never beyond it, however long the step: the
+        exact solution of dv/dt = -gain v |v|. A driven rover's top speed was measured in still
+        air, so its motors make up for that much drag.
+        """
+        pose, gain = self.pose, self.wind_gain
+        speed, most = pose.speed_mps, self.spec.max_speed
+        first, second = self.commands
+        still = abs(first) <= self.deadband and (self.has_throttle or abs(second) <= self.deadband)
+        if wind is None:
+            if speed == 0.0 if still else -most <= speed <= most:
+                return None
+            relative = -speed
+        else:
+            relative = pose.cos_yaw * wind[0] + pose.sin_yaw * wind[1] - speed
+        gain_dt = gain * self._arc.dt_s
+        drag = relative * abs(relative) / (1.0 + gain_dt * abs(relative))
+        if not still:
+            paid = -most if speed < -most else most if speed > most else speed
+            drag = drag + paid * abs(paid) / (1.0 + gain_dt * abs(paid))
+        return drag * gain
 
     # --- on a slope -----------------------------------------------------------------------
 
