@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from pico_gz.simulator.obstacles import Outline
 from pico_gz.simulator.rover import Rover
@@ -149,12 +147,16 @@ def _bisect(gap_m: Callable[[float], float], low: float, high: float) -> float:
 
 
 # Free distances are trimmed by this, so that rounding never hides a touch [m].
-_MARGIN_M = 1e-6
+MARGIN_M = 1e-6
+# Bodies may meet, or slide into each other, when less than so many steps are between them.
+REACHES = 3.0
 # A contact is over when there is this much air again [m].
 _RELEASE_M = 0.01
 _LOOK_AGAIN = -1.0
+_FREE_SQ = 1e12
 
-Floats = NDArray[np.float64]
+# (vehicle, other vehicle) or (vehicle, -1 - obstacle) that may have met, by rank in id order.
+Candidate = tuple[int, int]
 
 
 class Contact(msgspec.Struct, frozen=True):
@@ -171,26 +173,63 @@ class Contact(msgspec.Struct, frozen=True):
     other: int | str
 
 
-class _Step:
-    """One step of everybody, in id order."""
+def look(rovers: Sequence[Rover], outlines: Sequence[Outline]) -> list[int]:
+    """Note the free distance of all that used theirs up; returns which those were."""
+    looked: list[int] = []
+    again = True
+    while again:
+        again = False
+        for rank, rover in enumerate(rovers):
+            north, east = rover.centre_m
+            ahead, aside = north - rover.seen_north_m, east - rover.seen_east_m
+            if rank in looked or ahead * ahead + aside * aside <= rover.free_sq:
+                continue
+            again = True
+            looked.append(rank)
+            rover.seen_north_m, rover.seen_east_m, rover.free_sq = north, east, _FREE_SQ
+            for other in rovers:
+                if other is not rover:
+                    # A neighbour that got closer than the other one's half is looked at too.
+                    ahead, aside = north - other.seen_north_m, east - other.seen_east_m
+                    apart = math.sqrt(ahead * ahead + aside * aside)
+                    half = 0.5 * (apart - rover.spec.radius_m - other.spec.radius_m) - MARGIN_M
+                    _lower_free(rover, half)
+                    _lower_free(other, half)
+            for shape in outlines:
+                room = shape.clearance_m(north, east) - rover.spec.radius_m
+                _lower_free(rover, room - MARGIN_M)
+    return looked
 
-    def __init__(self, rovers: Sequence[Rover]) -> None:
-        rows = []
-        for rover in rovers:
-            (north, east), pose = rover.centre_m, rover.pose
-            start_n, start_e = rover.start_north_m, rover.start_east_m
-            rows.append(
-                (
-                    north, east, north - pose.north_m + start_n, east - pose.east_m + start_e,
-                    rover.seen_north_m, rover.seen_east_m, rover.free_sq,
-                )
-            )  # fmt: skip
-        columns = np.array(rows).T.copy()
-        self.end, self.start = columns[0:2], columns[2:4]
-        self.seen = columns[4:6]
-        free_sq = columns[6]
-        self.free = np.where(free_sq < 0.0, _LOOK_AGAIN, np.sqrt(np.abs(free_sq)))
-        self.reach = _length(self.end - self.start)
+
+def _lower_free(rover: Rover, free_m: float) -> None:
+    free_sq = free_m * free_m if free_m > 0.0 else _LOOK_AGAIN
+    if free_sq < rover.free_sq:
+        rover.free_sq = free_sq
+
+
+def find_candidates(
+    rovers: Sequence[Rover], looked: Sequence[int], outlines: Sequence[Outline]
+) -> set[Candidate]:
+    """Which of those looked at may have met something in the step just made."""
+    found: set[Candidate] = set()
+    bodies = [_body(rover) for rover in rovers] if looked else []
+    for rank in looked:
+        body, reach = bodies[rank], bodies[rank].reach_m
+        for number, other in enumerate(bodies):
+            near = REACHES * (reach + other.reach_m) + MARGIN_M
+            if other is not body and body_gap_m(body, other) < near:
+                found.add((min(rank, number), max(rank, number)))
+        for number, shape in enumerate(outlines):
+            if wall_gap_m(body, shape) < REACHES * reach + MARGIN_M:
+                found.add((rank, -1 - number))
+    return found
+
+
+def _body(rover: Rover) -> Body:
+    (north, east), pose = rover.centre_m, rover.pose
+    start_n = north - pose.north_m + rover.start_north_m
+    start_e = east - pose.east_m + rover.start_east_m
+    return Body(rover.spec.radius_m, start_n, start_e, north - start_n, east - start_e)
 
 
 class ContactChecker:
@@ -206,18 +245,12 @@ class ContactChecker:
         self._events: list[Contact] = []
         self._ids: list[int] = []
         self._rovers: list[Rover] = []
-        self._radii: Floats = np.zeros(0)
         self.alone = True
-        fields = ("north_m", "east_m", "cos", "sin", "half_a_m", "half_b_m", "round_m")
-        self._shapes = [
-            np.array([getattr(shape, name) for shape in scene.outlines]) for name in fields
-        ]
 
     def watch(self, rovers: Mapping[int, Rover]) -> None:
         """Take the rovers, by id in order."""
         self._ids = list(rovers)
         self._rovers = list(rovers.values())
-        self._radii = np.array([rover.spec.radius_m for rover in self._rovers])
         self.alone = len(self._ids) < 2 and not self._scene.outlines
         self._touching = {
             pair
@@ -248,100 +281,46 @@ class ContactChecker:
 
     def check(self, end_time_us: int) -> None:
         """Stop those that ran into something in the step just made."""
-        for rover in self._rovers:
-            north, east = rover.centre_m
-            north, east = north - rover.seen_north_m, east - rover.seen_east_m
-            if north * north + east * east > rover.free_sq:
-                break
-        else:
-            return
-        step = _Step(self._rovers)
-        looked = self._look(step)
-        pairs = self._pairs(step, looked)
-        walls = self._walls(step, looked)
-        if pairs or walls or self._touching:
-            self._stop(end_time_us, step, pairs, walls)
-        free_sq = np.where(step.free <= 0.0, _LOOK_AGAIN, step.free * step.free)
-        rows = zip(*step.seen.tolist(), free_sq.tolist(), strict=True)
-        for rover, row in zip(self._rovers, rows, strict=True):
-            rover.seen_north_m, rover.seen_east_m, rover.free_sq = row
+        outlines = self._scene.outlines
+        found = find_candidates(self._rovers, look(self._rovers, outlines), outlines)
+        if found or self._touching:
+            self.stop(end_time_us, found)
 
-    # --- who must be looked at -------------------------------------------------------------
+    @property
+    def is_touching(self) -> bool:
+        """Whether anything touches."""
+        return bool(self._touching)
 
-    def _look(self, step: _Step) -> NDArray[np.intp]:
-        """Note the free distance of everybody who used theirs up; returns who that was."""
-        chosen = _length(step.end - step.seen) > step.free
-        while True:
-            looked = np.nonzero(chosen)[0]
-            step.seen[:, looked] = step.end[:, looked]
-            half = 0.5 * self._gaps(step.seen, looked) - _MARGIN_M
-            step.free[looked] = half.min(axis=1, initial=1e6)
-            others = ~chosen
-            step.free[others] = np.minimum(step.free, half.min(axis=0, initial=1e6))[others]
-            # A neighbour that got closer than the other one's share must be looked at too.
-            more = others & (_length(step.end - step.seen) > step.free)
-            if not more.any():
-                break
-            chosen |= more
-        if self._scene.outlines:
-            room = self._wall_gaps(step.seen, looked).min(axis=1) - _MARGIN_M
-            step.free[looked] = np.minimum(step.free[looked], room)
-        return looked
+    def touching(self) -> set[int]:
+        """Ranks of the vehicles that touch something."""
+        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
+        touching = {rank[vehicle_id] for vehicle_id, _ in self._touching}
+        return touching | {rank[other] for _, other in self._touching if isinstance(other, int)}
 
-    def _gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Air between some vehicles and everybody else, shape (rows, all)."""
-        apart = _length(centres[:, rows, np.newaxis] - centres[:, np.newaxis, :])
-        gaps = apart - self._radii[rows, np.newaxis] - self._radii
-        gaps[np.arange(len(rows)), rows] = np.inf
-        return gaps
-
-    def _wall_gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Air between some vehicles and every obstacle, shape (rows, obstacles)."""
-        at_n, at_e, cos, sin, half_a, half_b, grown = self._shapes
-        north = centres[0, rows, np.newaxis] - at_n
-        east = centres[1, rows, np.newaxis] - at_e
-        a = np.abs(north * cos + east * sin) - half_a
-        b = np.abs(east * cos - north * sin) - half_b
-        outside = np.sqrt(np.maximum(a, 0.0) ** 2 + np.maximum(b, 0.0) ** 2)
-        inside = np.minimum(np.maximum(a, b), 0.0)
-        gaps: Floats = outside + inside - grown - self._radii[rows, np.newaxis]
-        return gaps
-
-    def _pairs(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """Vehicles that may have met in this step."""
-        near = self._gaps(step.end, looked) < (
-            step.reach[looked, np.newaxis] + step.reach + _MARGIN_M
-        )
-        found = {
-            (min(one, other), max(one, other))
-            for one, other in zip(
-                looked[np.nonzero(near)[0]].tolist(), np.nonzero(near)[1].tolist(), strict=True
-            )
-        }
-        return sorted(found)
-
-    def _walls(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """Vehicles and obstacles that may have met in this step."""
-        if not self._scene.outlines:
-            return []
-        near = self._wall_gaps(step.end, looked) < step.reach[looked, np.newaxis] + _MARGIN_M
-        rows, numbers = np.nonzero(near)
-        return sorted(zip(looked[rows].tolist(), numbers.tolist(), strict=True))
-
-    # --- what happens to them --------------------------------------------------------------
-
-    def _stop(
-        self,
-        end_time_us: int,
-        step: _Step,
-        pairs: Sequence[tuple[int, int]],
-        walls: Sequence[tuple[int, int]],
-    ) -> None:
-        bodies = self._bodies(step, pairs, walls)
+    def stop(self, end_time_us: int, found: set[Candidate]) -> None:
+        """Stop, of those that may have met something, those that have."""
+        pairs = sorted(pair for pair in found if pair[1] >= 0)
+        walls = sorted((rank, -1 - other) for rank, other in found if other < 0)
         shapes = self._scene.outlines
+        involved = {one for pair in pairs for one in pair} | {one for one, _ in walls}
+        bodies = {rank: _body(self._rovers[rank]) for rank in sorted(involved | self.touching())}
         met_pairs, met_walls = resolve(
             bodies, pairs, [(rank, number, shapes[number]) for rank, number in walls]
         )
+        # What overlaps is in contact, however it came there.
+        met_pairs |= {p for p in pairs if body_gap_m(bodies[p[0]], bodies[p[1]], 0.0) < -MARGIN_M}
+        met_walls |= {w for w in walls if wall_gap_m(bodies[w[0]], shapes[w[1]], 0.0) < -MARGIN_M}
+        self._note(end_time_us, met_pairs, met_walls)
+        for rank, body in bodies.items():
+            if body.share < 1.0:
+                self._rovers[rank].block(body.share)
+        self._part(bodies, met_pairs, found)
+        self._release(bodies)
+
+    def _note(
+        self, end_time_us: int, met_pairs: set[tuple[int, int]], met_walls: set[tuple[int, int]]
+    ) -> None:
+        """Report what was not touched before."""
         ids, names = self._ids, self._scene.names
         met: set[tuple[int, int | str]] = {(ids[i], names[number]) for i, number in met_walls}
         for one, other in met_pairs:
@@ -349,27 +328,63 @@ class ContactChecker:
         for pair in sorted(met - self._touching, key=_order):
             self._events.append(Contact(end_time_us, *pair))
         self._touching |= met
-        for rank, body in bodies.items():
-            if body.share < 1.0:
-                self._rovers[rank].block(body.share)
-        self._release(step, bodies)
 
-    def _bodies(
-        self, step: _Step, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
-    ) -> dict[int, Body]:
-        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
-        involved = {one for pair in pairs for one in pair} | {one for one, _ in walls}
-        for vehicle_id, other in self._touching:
-            involved.add(rank[vehicle_id])
-            if isinstance(other, int):
-                involved.add(rank[other])
-        bodies = {}
-        for number in sorted(involved):
-            (n0, e0), (n1, e1) = step.start[:, number].tolist(), step.end[:, number].tolist()
-            bodies[number] = Body(float(self._radii[number]), n0, e0, n1 - n0, e1 - e0)
-        return bodies
+    def _part(
+        self, bodies: Mapping[int, Body], met: set[tuple[int, int]], found: set[Candidate]
+    ) -> None:
+        """Let vehicles that push each other slide along each other, so that none is locked.
 
-    def _release(self, step: _Step, bodies: Mapping[int, Body]) -> None:
+        What is left of a step goes sideways: the way it leads, to the right when undecided.
+        """
+        slid: set[int] = set()
+        for pair in sorted(met):
+            for me, other in (pair, pair[::-1]):
+                if me not in slid and self._slide(bodies, me, other, found):
+                    slid.add(me)
+
+    def _slide(
+        self, bodies: Mapping[int, Body], me: int, other: int, found: set[Candidate]
+    ) -> bool:
+        body = bodies[me]
+        (n0, e0), (n1, e1) = body.at(1.0), bodies[other].at(1.0)
+        north, east = n1 - n0, e1 - e0
+        apart = math.sqrt(north * north + east * east)
+        left = 1.0 - body.share
+        if left == 0.0 or apart == 0.0:
+            return False
+        pushed = left * (body.step_n_m * north + body.step_e_m * east) / apart
+        aside = left * (body.step_e_m * north - body.step_n_m * east) / apart
+        if abs(aside) < pushed:
+            aside = pushed
+        slide_n, slide_e = -aside * east / apart, aside * north / apart
+        there = msgspec.structs.replace(
+            body, north_m=body.north_m + slide_n, east_m=body.east_m + slide_e
+        )
+        if pushed <= 0.0 or not self._has_room(bodies, me, there, found):
+            return False
+        body.north_m, body.east_m = there.north_m, there.east_m
+        pose = self._rovers[me].pose
+        pose.north_m, pose.east_m = pose.north_m + slide_n, pose.east_m + slide_e
+        return True
+
+    def _has_room(
+        self, bodies: Mapping[int, Body], me: int, there: Body, found: set[Candidate]
+    ) -> bool:
+        """Whether a vehicle can be there without coming closer to what it touches."""
+        for one, other in found:
+            if me not in (one, other):
+                continue
+            if other < 0:
+                shape = self._scene.outlines[-1 - other]
+                before, after = wall_gap_m(bodies[me], shape), wall_gap_m(there, shape)
+            else:
+                near = bodies[other if one == me else one]
+                before, after = body_gap_m(bodies[me], near), body_gap_m(there, near)
+            if after < 0.0 and after < before:
+                return False
+        return True
+
+    def _release(self, bodies: Mapping[int, Body]) -> None:
         """End the contacts that have air again; look at the others in every step."""
         rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
         shapes = dict(zip(self._scene.names, self._scene.outlines, strict=True))
@@ -381,12 +396,7 @@ class ContactChecker:
                 gap_m = wall_gap_m(body, shapes[other])
             if gap_m > _RELEASE_M:
                 self._touching.discard(pair)
-            step.free[rank[pair[0]]] = _LOOK_AGAIN
-
-
-def _length(vectors: Floats) -> Floats:
-    length: Floats = np.sqrt(vectors[0] * vectors[0] + vectors[1] * vectors[1])
-    return length
+            self._rovers[rank[pair[0]]].free_sq = _LOOK_AGAIN
 
 
 def _order(pair: tuple[int, int | str]) -> tuple[int, bool, int | str]:
