@@ -18,6 +18,7 @@ from pico_gz.core.units import US_PER_S
 _SINC = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))
 _NEGLIGIBLE = 1e-19
 _LARGEST_SERIES_RAD = 0.8
+_SLACK = 1.000001
 
 POSE_FIELDS = (
     "north_m", "north_carry_m", "east_m", "east_carry_m", "cos_yaw", "sin_yaw",
@@ -61,17 +62,19 @@ class Arc:
 
     Args:
         dt_us: length of the step.
-        top_yaw_radps: a bound of the yaw rate; it alone decides how long the series are.
+        top_yaw_radps: what the motors can do; it alone decides how long the series are.
     """
 
-    __slots__ = ("_highest", "_lower", "_series", "dt_s", "half_dt_s")
+    __slots__ = ("_highest", "_lower", "_most_rad", "dt_s", "half_dt_s")
 
     def __init__(self, dt_us: int, top_yaw_radps: float) -> None:
         self.dt_s = dt_us / US_PER_S
         self.half_dt_s = 0.5 * self.dt_s
         largest = top_yaw_radps * self.half_dt_s
-        self._series = largest <= _LARGEST_SERIES_RAD
-        terms = _terms_needed(largest) if self._series else 1
+        has_series = largest <= _LARGEST_SERIES_RAD
+        terms = _terms_needed(largest) if has_series else 1
+        # A rover that is blown beyond its top speed may turn faster than that.
+        self._most_rad = largest * _SLACK if has_series else -1.0
         self._highest = _SINC[terms - 1]
         self._lower = _SINC[: terms - 1][::-1]
 
@@ -85,7 +88,7 @@ class Arc:
             of the arc points halfway and is shorter than the arc by that sinc.
         """
         half = yaw_mean_radps * self.half_dt_s
-        if self._series:
+        if -self._most_rad <= half <= self._most_rad:
             square = half * half
             sinc = self._highest
             for coefficient in self._lower:
