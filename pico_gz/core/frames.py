@@ -43,11 +43,11 @@ class LocalFrame:
     lat_deg: float
     lon_deg: float
     alt_m: float = 0.0
-    _sin_lat: float = field(init=False, repr=False, compare=False)
-    _cos_lat: float = field(init=False, repr=False, compare=False)
-    _sin_lon: float = field(init=False, repr=False, compare=False)
-    _cos_lon: float = field(init=False, repr=False, compare=False)
-    _origin_ecef_m: tuple[float, float, float] = field(init=False, repr=False, compare=False)
+    sin_lat: float = field(init=False, repr=False, compare=False)
+    cos_lat: float = field(init=False, repr=False, compare=False)
+    sin_lon: float = field(init=False, repr=False, compare=False)
+    cos_lon: float = field(init=False, repr=False, compare=False)
+    origin_ecef_m: tuple[float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the origin and prepare what every conversion needs."""
@@ -61,31 +61,31 @@ class LocalFrame:
         sin_lon, cos_lon = portable_math.sincos(self.lon_deg * portable_math.RAD_PER_DEG)
         origin = ecef_from_geodetic(self.lat_deg, self.lon_deg, self.alt_m)
         for name, value in (
-            ("_sin_lat", sin_lat), ("_cos_lat", cos_lat),
-            ("_sin_lon", sin_lon), ("_cos_lon", cos_lon), ("_origin_ecef_m", origin),
+            ("sin_lat", sin_lat), ("cos_lat", cos_lat),
+            ("sin_lon", sin_lon), ("cos_lon", cos_lon), ("origin_ecef_m", origin),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
     def geodetic_from_ned(self, north_m: float, east_m: float, down_m: float) -> Vector3:
         """Return (latitude [deg], longitude [deg], altitude [m]) of a point."""
         # Down along the meridian plane, then turned to the origin's longitude.
-        out = -self._sin_lat * north_m - self._cos_lat * down_m
-        x0, y0, z0 = self._origin_ecef_m
-        x = x0 + (self._cos_lon * out - self._sin_lon * east_m)
-        y = y0 + (self._sin_lon * out + self._cos_lon * east_m)
-        z = z0 + (self._cos_lat * north_m - self._sin_lat * down_m)
+        out = -self.sin_lat * north_m - self.cos_lat * down_m
+        x0, y0, z0 = self.origin_ecef_m
+        x = x0 + (self.cos_lon * out - self.sin_lon * east_m)
+        y = y0 + (self.sin_lon * out + self.cos_lon * east_m)
+        z = z0 + (self.cos_lat * north_m - self.sin_lat * down_m)
         return geodetic_from_ecef(x, y, z)
 
     def ned_from_geodetic(self, lat_deg: float, lon_deg: float, alt_m: float) -> Vector3:
         """Return (north, east, down) of a place [m]."""
         x, y, z = ecef_from_geodetic(lat_deg, lon_deg, alt_m)
-        x0, y0, z0 = self._origin_ecef_m
+        x0, y0, z0 = self.origin_ecef_m
         dx, dy, dz = x - x0, y - y0, z - z0
-        out = self._cos_lon * dx + self._sin_lon * dy
+        out = self.cos_lon * dx + self.sin_lon * dy
         return (
-            self._cos_lat * dz - self._sin_lat * out,
-            self._cos_lon * dy - self._sin_lon * dx,
-            -(self._cos_lat * out + self._sin_lat * dz),
+            self.cos_lat * dz - self.sin_lat * out,
+            self.cos_lon * dy - self.sin_lon * dx,
+            -(self.cos_lat * out + self.sin_lat * dz),
         )
 
 

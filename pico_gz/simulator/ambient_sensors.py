@@ -173,7 +173,8 @@ class Rangefinder(Sensor):
     """
 
     __slots__ = (
-        "bearing_deg", "draws", "max_m", "min_m", "rays", "relative", "scene", "vehicle_id",
+        "bearing_deg", "draws", "max_m", "min_m", "ray_count", "rays", "relative", "scene",
+        "vehicle_id",
         "white_m",
     )  # fmt: skip
     stream_fields = ("draws",)
@@ -187,12 +188,11 @@ class Rangefinder(Sensor):
         self.relative = fitted.relative * scale
         self.min_m, self.max_m = fitted.min_m, fitted.max_m
         self.bearing_deg = fitted.bearing_deg
-        # (sin, cos) of the rays' bearings.
+        # sin and cos of the rays' bearings, one after the other.
         sides = (0.0, -0.5, 0.5) if fitted.beam_deg else (0.0,)
-        self.rays = [
-            portable_math.sincos((fitted.bearing_deg + side * fitted.beam_deg) * RAD_PER_DEG)
-            for side in sides
-        ]
+        angles = [(fitted.bearing_deg + side * fitted.beam_deg) * RAD_PER_DEG for side in sides]
+        self.rays = [part for angle in angles for part in portable_math.sincos(angle)]
+        self.ray_count = 0 if scene is None else len(sides)
         self.draws = NormalStream(seed, setup.vehicle_id, f"range.{index}", 1)
 
     def sample(self, now_us: int, dt_us: int, motion: Motion) -> RangefinderData:
@@ -211,7 +211,7 @@ class Rangefinder(Sensor):
         nearest = self.max_m
         if self.scene is None:
             return nearest
-        for sine, cosine in self.rays:
+        for sine, cosine in zip(self.rays[::2], self.rays[1::2], strict=True):
             dir_n = m.r00 * cosine + m.r01 * sine
             dir_e = m.r10 * cosine + m.r11 * sine
             length = sqrt(dir_n * dir_n + dir_e * dir_e) or 1.0

@@ -15,6 +15,8 @@ from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.kinematics import truth_of
 from pico_gz.simulator.models import ModelTable, SensorModel
+from pico_gz.simulator.native import build
+from pico_gz.simulator.native.fleet import NativeFleet, knows_terrain
 from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup
@@ -50,9 +52,21 @@ class FleetEngine:
         self._models = models or ModelTable()
         self._magnetic = world.magnetic()
         self._vehicles: dict[int, Vehicle] = {}  # in id order
-        self._failing: list[Vehicle] = []
+        self._failing: dict[int, Vehicle] = {}
         self._sees_vehicles = False
+        self._native = self._find_core()
         self.time_us = 0
+
+    def _find_core(self) -> NativeFleet | None:
+        world, library = self._world, build.load()
+        if library is None or not knows_terrain(world.terrain):
+            return None
+        return NativeFleet(library, world.terrain, world.origin, self._scene, self._contacts)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the compiled core computes the vehicles that it covers."""
+        return self._native is not None
 
     # --- fleet ----------------------------------------------------------------------------
 
@@ -76,17 +90,19 @@ class FleetEngine:
     def remove(self, vehicle_id: int) -> None:
         """Take a vehicle out of the world."""
         self._vehicle(vehicle_id)
-        del self._vehicles[vehicle_id]
+        self._vehicles = {i: v for i, v in self._vehicles.items() if i != vehicle_id}
         self._fleet_changed()
 
     def _fleet_changed(self) -> None:
         vehicles = self._vehicles.values()
-        self._failing = [vehicle for vehicle in vehicles if vehicle.faults is not None]
+        self._failing = {i: v for i, v in self._vehicles.items() if v.faults is not None}
         if self._contacts is not None:
             self._contacts.watch({i: v.rover for i, v in self._vehicles.items()})
         self._sees_vehicles = self._scene.vehicles_visible and any(
             vehicle.setup.rangefinders for vehicle in vehicles
         )
+        if self._native is not None:
+            self._native.set_members(self._vehicles, see_vehicles=self._sees_vehicles)
 
     def _vehicle(self, vehicle_id: int) -> Vehicle:
         try:
@@ -101,20 +117,32 @@ class FleetEngine:
         vehicle = self._vehicles[vehicle_id]
         vehicle.commands = (first, second)
         if vehicle.faults is None:
-            vehicle.rover.commands = (first, second)
+            self._drive_by(vehicle_id, vehicle, (first, second))
+
+    def _drive_by(self, vehicle_id: int, vehicle: Vehicle, commands: tuple[float, float]) -> None:
+        vehicle.rover.commands = commands
+        if self._native is not None:
+            self._native.command(vehicle_id, commands)
 
     def step(self, dt_us: int) -> list[SensorData]:
         """Advance time by ``dt_us`` and return what all vehicles measure, in id order."""
-        vehicles = self._vehicles.values()
+        return list(self.advance(dt_us).values())
+
+    def advance(self, dt_us: int) -> Mapping[int, SensorData]:
+        """Advance time by ``dt_us``; messages about what vehicles measure are built when read."""
         wind = None if self._wind.calm else self._wind.at(self.time_us)
-        for vehicle in self._failing:
+        for vehicle_id, vehicle in self._failing.items():
             if vehicle.faults is not None:
-                vehicle.rover.commands = vehicle.faults.apply(vehicle.commands, self.time_us, dt_us)
+                outputs = vehicle.faults.apply(vehicle.commands, self.time_us, dt_us)
+                self._drive_by(vehicle_id, vehicle, outputs)
+        self.time_us = now_us = self.time_us + dt_us
+        if self._native is not None:
+            return self._native.step(now_us, dt_us, wind)
+        vehicles = self._vehicles.values()
         for vehicle in vehicles:
             rover = vehicle.rover
             rover.battery_ratio = vehicle.sensors.battery_ratio
             rover.advance(dt_us, wind)
-        self.time_us = now_us = self.time_us + dt_us
         if self._contacts is not None and not self._contacts.alone:
             self._contacts.check(now_us)
         for vehicle in vehicles:
@@ -123,14 +151,19 @@ class FleetEngine:
             self._scene.place(
                 [(i, *v.rover.centre_m, v.rover.spec.radius_m) for i, v in self._vehicles.items()]
             )
-        return [v.sensors.sample(now_us, dt_us, v.rover.motion) for v in vehicles]
+        return {
+            i: v.sensors.sample(now_us, dt_us, v.rover.motion) for i, v in self._vehicles.items()
+        }
 
     # --- observers ------------------------------------------------------------------------
 
     def truth(self) -> dict[int, VehicleTruth]:
         """Where all vehicles are, in id order."""
-        time_us = self.time_us
-        return {i: truth_of(i, time_us, v.rover.motion) for i, v in self._vehicles.items()}
+        return {i: self._truth(i, vehicle) for i, vehicle in self._vehicles.items()}
+
+    def _truth(self, vehicle_id: int, vehicle: Vehicle) -> VehicleTruth:
+        found = None if self._native is None else self._native.truth(vehicle_id)
+        return found or truth_of(vehicle_id, self.time_us, vehicle.rover.motion)
 
     def drain_contacts(self) -> list[Contact]:
         """Take the contacts that began since the last call."""
@@ -149,9 +182,10 @@ class FleetEngine:
             raise ConfigError(
                 f"Vehicle {vehicle_id} reaches {rover.spec.max_speed} m/s, not {speed_mps}."
             )
+        self._pull(vehicle_id)
         rover.put(north_m, east_m, yaw_deg, speed_mps)
-        if self._contacts is not None:
-            self._contacts.look_again()
+        rover.free_sq = -1.0
+        self._push(vehicle_id)
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
         """Break a sensor or an actuator of a vehicle; ``ok`` mends it.
@@ -170,26 +204,44 @@ class FleetEngine:
             raise ConfigError(f"The simulator has no unit {unit!r}.", hint=hint) from None
         if not all(vehicle.setup.carries(SENSOR_UNITS[name].field) for name in units):
             raise ConfigError(f"Vehicle {vehicle_id} has no unit {unit!r}.")
+        self._pull(vehicle_id)
         vehicle.sensors.set_failure(unit, kind)
+        self._push(vehicle_id)
+
+    def _pull(self, vehicle_id: int) -> None:
+        """Bring a vehicle's objects up to date with the core."""
+        if self._native is not None:
+            self._native.pull(vehicle_id)
+
+    def _push(self, vehicle_id: int) -> None:
+        """Let the core know what was changed on a vehicle's objects."""
+        if self._native is not None:
+            self._native.push(vehicle_id)
 
     def _fail_actuator(self, vehicle: Vehicle, unit: str, kind: str) -> None:
         faults = vehicle.faults or self._new_faults(vehicle)
         faults.set(unit, kind, vehicle.commands)
         vehicle.faults = faults if faults else None
-        vehicle.rover.commands = vehicle.commands
-        self._fleet_changed()
+        vehicle_id = vehicle.setup.vehicle_id
+        self._drive_by(vehicle_id, vehicle, vehicle.commands)
+        self._failing = {i: v for i, v in self._vehicles.items() if v.faults is not None}
 
     def _new_faults(self, vehicle: Vehicle) -> ActuatorFaults:
         return ActuatorFaults(self._seed, vehicle.setup.vehicle_id, vehicle.rover.spec.drive)
 
     def set_parameter(self, vehicle_id: int, name: str, value: float) -> None:
         """Set a ``SIM_*`` parameter of a vehicle's sensors."""
-        self._vehicle(vehicle_id).sensors.set_parameter(name, value)
+        vehicle = self._vehicle(vehicle_id)
+        self._pull(vehicle_id)
+        vehicle.sensors.set_parameter(name, value)
+        self._push(vehicle_id)
 
     # --- snapshots ------------------------------------------------------------------------
 
     def save_state(self) -> dict[str, Any]:
         """Everything needed to go on from here, as plain values."""
+        for vehicle_id in self._vehicles:
+            self._pull(vehicle_id)
         return {
             "time_us": self.time_us,
             "wind": self._wind.save_state(),
@@ -215,6 +267,7 @@ class FleetEngine:
         if ids != list(self._vehicles):
             raise ConfigError(f"The snapshot holds vehicles {ids}, here are {self.vehicle_ids}.")
         for vehicle_id, vehicle in self._vehicles.items():
+            self._pull(vehicle_id)  # what a snapshot does not hold goes on, such as clocks
             self._load_vehicle(vehicle, state["vehicles"][str(vehicle_id)])
         self.time_us = state["time_us"]
         self._wind.load_state(state["wind"])

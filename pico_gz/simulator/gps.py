@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
@@ -31,7 +31,7 @@ _FIX_TYPES = tuple(GpsFixType)
 
 # A fix: lat, lon [deg], alt [m], speed [m/s], course [deg], velocity NED [m/s], hdop, fix type,
 # satellites.
-FIX_FLOATS = 9
+FIX_NUMBERS = 11
 Fix = tuple[float, float, float, float, float, float, float, float, float, int, int]
 
 _RECEIVER_FIELDS = (
@@ -173,12 +173,20 @@ class Gps(Sensor):
         for name in _RECEIVER_FIELDS:
             setattr(self, name, receiver[name])
         self.known = list(receiver["known"])
-        self.set_waiting([(release_us, tuple(fix)) for release_us, fix in receiver["waiting"]])
+        self.waiting = deque((us, tuple(fix)) for us, fix in receiver["waiting"])
+        self.release_us = self.waiting[0][0] if self.waiting else NEVER_US
 
-    def set_waiting(self, waiting: list[tuple[int, Any]]) -> None:
-        """Replace the fixes on their way."""
-        self.waiting = deque(waiting)
-        self.release_us = waiting[0][0] if waiting else NEVER_US
+    @property
+    def queue(self) -> list[float]:
+        """The fixes on their way as numbers: how many, then (when to deliver, fix) of each."""
+        rows = [(float(release_us), *map(float, fix)) for release_us, fix in self.waiting]
+        return [float(len(rows)), *(number for row in rows for number in row)]
+
+    @queue.setter
+    def queue(self, numbers: Sequence[float]) -> None:
+        size = 1 + FIX_NUMBERS
+        rows = [numbers[1 + k * size : 1 + (k + 1) * size] for k in range(int(numbers[0]))]
+        self.waiting = deque((int(r[0]), (*r[1:-2], int(r[-2]), int(r[-1]))) for r in rows)  # type: ignore[misc]
 
     def _set_interval(self, interval_s: float) -> None:
         self._phi, gain = gauss_markov(interval_s, self.drift_tau_s)

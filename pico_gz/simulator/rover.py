@@ -48,11 +48,11 @@ class Rover:
     """
 
     __slots__ = (
-        "_arc", "_dt_us", "_speed_before", "_steps", "_travel", "_yaw_before",
+        "_arc", "_dt_us", "_speed_before", "_steps", "_yaw_before",
         "battery_ratio", "commands", "deadband", "drive", "free_sq", "has_throttle", "icr_offset_m",
         "is_level", "motion",
         "pose", "pushable", "seen_east_m", "seen_north_m", "spec", "start_east_m",
-        "start_north_m", "terrain", "top_yaw_radps", "wind_gain",
+        "start_north_m", "terrain", "top_yaw_radps", "travel", "wind_gain",
     )  # fmt: skip
 
     def __init__(self, spec: RoverSpec, drive: DriveModel, terrain: Terrain, pose: Pose) -> None:
@@ -74,7 +74,7 @@ class Rover:
         self._steps: dict[int, Arc] = {}
         self._arc = Arc(1, self.top_yaw_radps)
         self._dt_us = 0
-        self._travel = Travel()
+        self.travel = Travel()
         self._speed_before = self._yaw_before = 0.0
         self.motion = Motion()
         self.put(pose.north_m, pose.east_m, pose.yaw_deg)
@@ -119,7 +119,7 @@ class Rover:
         self._speed_before, self._yaw_before = pose.speed_mps, pose.yaw_radps
         pose.memory = travel.memory
         pose.speed_mps, pose.yaw_radps = travel.speed_mps, travel.yaw_radps
-        self._travel = travel
+        self.travel = travel
 
     def _prepare(self, dt_us: int) -> None:
         self._dt_us = dt_us
@@ -200,7 +200,7 @@ class Rover:
 
     def observe(self, wind: WindVector | None) -> Motion:
         """Fill ``motion`` from the step just made."""
-        pose, motion, travel = self.pose, self.motion, self._travel
+        pose, motion, travel = self.pose, self.motion, self.travel
         dt_s = self._arc.dt_s
         speed, speed_before = pose.speed_mps, self._speed_before
         yaw = travel.yaw_mean_radps
@@ -280,7 +280,7 @@ class Rover:
 
     def block(self, share: float) -> None:
         """Let it go only ``share`` of its last step, and stop there."""
-        pose, travel = self.pose, self._travel
+        pose, travel = self.pose, self.travel
         pose.north_m = self.start_north_m + share * (pose.north_m - self.start_north_m)
         pose.east_m = self.start_east_m + share * (pose.east_m - self.start_east_m)
         pose.north_carry_m = pose.east_carry_m = 0.0

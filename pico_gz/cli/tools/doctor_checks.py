@@ -35,6 +35,7 @@ from pico_gz.gazebo.install import (
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
 from pico_gz.gazebo.lint.sdformat import can_ask
 from pico_gz.run.config import default_fleet
+from pico_gz.simulator.native.build import describe
 
 
 class State(StrEnum):
@@ -129,8 +130,23 @@ def check_python() -> list[Finding]:
             remedy="" if good else f"Python {wanted} or newer is needed.",
         ),
         _found(name="pico-gz", need=Need.LIGHTWEIGHT, version=__version__),
+        _check_core(),
         _found(name="system", version=system, detail=f"{os.cpu_count()} processors"),
     ]
+
+
+def _check_core() -> Finding:
+    """Which model of the built-in simulator runs."""
+    core = describe()
+    if core == "native":
+        return _found(name="simulator core", version=core)
+    return _trouble(
+        name="simulator core",
+        version=core,
+        detail="the Python model runs: slower, with the same results",
+        remedy="From a clone with a C compiler: ./scripts/build. Otherwise a wheel for your"
+        " platform.",
+    )
 
 
 def check_packages() -> list[Finding]:
