@@ -24,6 +24,9 @@ RUN apt-get update -q \
 
 # The plugin, as upstream has it. Without its camera plugins, which need OpenCV and GStreamer.
 FROM osrf AS plugin-builder
+# The commit (August 2024) is the one that was compiled and tried with Gazebo 8.14. Upstream has newer
+# ones, among them a check that servos are ready for output (September 2025): the pin moves when runs
+# with both have been compared.
 ARG ARDUPILOT_GAZEBO_REPOSITORY=https://github.com/ArduPilot/ardupilot_gazebo.git
 ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
 # hadolint ignore=DL3008
@@ -90,7 +93,9 @@ USER 10001:10001
 CMD ["python3", "-m", "pico_gz.cli.tools.containers.inside.gazebo"]
 
 # Gazebo's window, for the profile gui; also a server that can draw, for worlds with cameras. The
-# library of the window does not name the parts of Qt that it loads at run time.
+# library of the window does not name the parts of Qt that it loads at run time. Ogre's shaders and
+# materials are in development packages only (libgz-rendering8-core-dev, -ogre2-dev, which
+# libgz-sim8-dev brings along); without them nothing is drawn and Gazebo ends.
 FROM gazebo AS gui
 USER 0
 # hadolint ignore=DL3008
@@ -104,5 +109,13 @@ RUN apt-get update -q \
         qml-module-qtquick-window2 qml-module-qtquick2 \
     && rm -rf /var/lib/apt/lists/* \
     && sh /opt/ardupilot_gazebo/link_engine.sh rendering 8 ogre2
+COPY --from=plugin-builder /usr/share/gz/gz-rendering8 /usr/share/gz/gz-rendering8
+# It must draw here, not at the user's: a world with a camera, in software, without a screen.
+COPY docker/camera.sdf /tmp/smoke/
+RUN test -d /usr/share/gz/gz-rendering8/ogre2/media/Hlms \
+    && LIBGL_ALWAYS_SOFTWARE=1 GZ_IP=127.0.0.1 timeout 120 gz sim -s -r -v 3 --headless-rendering \
+        --iterations 200 /tmp/smoke/camera.sdf 2>&1 | tee /tmp/smoke.log \
+    && ! grep -E "Failed to load (engine|plugin|system)|Unable to (load|create)|Hlms" /tmp/smoke.log \
+    && rm -rf /tmp/smoke /tmp/smoke.log /tmp/.gz /tmp/.sdformat
 USER 10001:10001
 CMD ["gz", "sim", "-g", "-v", "2"]

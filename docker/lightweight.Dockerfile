@@ -27,9 +27,12 @@ RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml build-sys
 COPY . /source
 RUN /opt/pico-gz/bin/pip install --no-deps --no-build-isolation --prefix /kit /source
 
-# The programs that install packages are of no use afterwards.
+# The programs that install packages are of no use afterwards, nor are MAVLink's other dialects: the
+# kit has its own ("all"), and programs with pymavlink ask for ardupilotmega or common.
 FROM dependencies AS environment
-RUN /opt/pico-gz/bin/pip uninstall --yes setuptools pip
+COPY docker/drop_dialects.py /dependencies/
+RUN /opt/pico-gz/bin/pip uninstall --yes setuptools pip \
+    && /opt/pico-gz/bin/python3 /dependencies/drop_dialects.py all ardupilotmega common
 
 FROM ${BASE_IMAGE} AS lightweight
 ARG VERSION=0.1.0

@@ -18,7 +18,7 @@ def main() -> None:
     try:
         bridge.run(SIMULATED_US, until=lambda view: bridge.get_vehicle(1).status().done)
         truth = bridge.view.truth[1]
-        print(f"Drove {truth.north_m:.2f} m north in {bridge.sim_time_us() / 1e6:.1f} s.")
+        print(f"Drove {truth.north_m:.2f} m north in {bridge.view.time_us / 1e6:.1f} s.")
         print(
             f"The simulation ran {bridge.stats.real_time_factor:.0f} times faster than real time."
         )

@@ -90,7 +90,7 @@ def main() -> None:
         bridge.run(60_000_000, until=lambda view: bridge.get_vehicle(1).status().done)
         truth = bridge.view.truth[1]
         left_m = math.hypot(truth.north_m - TARGET_NORTH_M, truth.east_m - TARGET_EAST_M)
-        print(f"Stopped {left_m:.2f} m from the target after {bridge.sim_time_us() / 1e6:.1f} s.")
+        print(f"Stopped {left_m:.2f} m from the target after {bridge.view.time_us / 1e6:.1f} s.")
     finally:
         bridge.close()
 

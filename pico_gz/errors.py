@@ -19,7 +19,7 @@
     |- SimulatorError                    carries the adapter and the vehicle ids concerned
     |    |- SimulatorConnectionError (ConnectionError)
     |    `- SimulatorTimeoutError (TimeoutError)
-    |- LockstepError                     the fleet's clock cannot go on
+    |- LockstepError                     the fleet's clock cannot advance
     |    `- LockstepTimeoutError           names the vehicles that are waited for
     |- MavlinkError
     `- LaunchError                       command, exit code, last lines of output
@@ -155,7 +155,7 @@ class SimulatorTimeoutError(SimulatorError, TimeoutError):
 
 
 class LockstepError(PicoGzError):
-    """The fleet's clock cannot go on."""
+    """The fleet's clock cannot advance."""
 
 
 class LockstepTimeoutError(LockstepError):

@@ -117,7 +117,7 @@ in_folder() {
 
 # --- what is put into both ----------------------------------------------------------------------
 
-# clone_into FOLDER: the commit, whoever owns this checkout and however little of it is here.
+# clone_into FOLDER: the commit, whichever user owns this checkout and however little of it is here.
 clone_into() {
     printf '[safe]\n\tdirectory = *\n' >"$work/.gitconfig"
     HOME=$work XDG_CONFIG_HOME=$work git clone --quiet --depth 1 "file://$ROOT" "$1"

@@ -12,17 +12,22 @@ as_root() {
     fi
 }
 
+# Another apt-get may run at the same time; it is waited for.
+APT_WAIT="-oDPkg::Lock::Timeout=120"
+
 # apt_install PACKAGE...: the first of the packages that can be installed.
 apt_install() {
     have apt-get || return 1
-    local package
+    local package output reasons=""
     for package in "$@"; do
-        if DEBIAN_FRONTEND=noninteractive as_root timeout 600 \
-            apt-get install -y -q --no-install-recommends "$package" >/dev/null 2>&1; then
+        if output=$(DEBIAN_FRONTEND=noninteractive as_root timeout 600 \
+            apt-get install -y -q --no-install-recommends "$APT_WAIT" "$package" 2>&1); then
             say "Installed the system package $package."
             return 0
         fi
+        reasons+="${reasons:+; }$package: $(tail -n 1 <<<"$output")"
     done
+    say "Not installed: $reasons"
     return 1
 }
 
@@ -72,7 +77,9 @@ get_programs() {
             say "Not here: the pip packages of '$group' (${requirements[*]}); their tests are skipped."
     done
     if [ "$may_install" = true ] && have apt-get; then
-        as_root timeout 300 apt-get update -q >/dev/null 2>&1 || say "apt-get update failed."
+        local output
+        output=$(as_root timeout 300 apt-get update -q "$APT_WAIT" 2>&1) ||
+            say "apt-get update failed: $(tail -n 1 <<<"$output")"
     fi
     need "Chromium" browser have_chromium chromium chromium-browser
     get_docker "$may_install"

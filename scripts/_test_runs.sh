@@ -7,7 +7,7 @@ JOBS=${PICO_GZ_TEST_JOBS:-2}
 
 # What drives a real program or measures wall time: only these are tried a second time.
 UNCERTAIN="gcs or ardupilot or gazebo or docker or browser or alone"
-MOST_UNSTEADY=5
+MAX_UNSTEADY=5
 NONE_COLLECTED=5 # pytest's exit code
 
 # Without compiled files each of the hundreds of processes that tests start takes twice as long;
@@ -45,8 +45,8 @@ second_attempt() {
     pytest_here "${again[@]}" || return 1
     say "Passed only alone and at the second attempt:"
     printf 'UNSTEADY %s\n' "${names[@]}" >&2
-    [ ${#names[@]} -le "$MOST_UNSTEADY" ] || {
-        say "FAILED: ${#names[@]} tests are unsteady; $MOST_UNSTEADY are allowed."
+    [ ${#names[@]} -le "$MAX_UNSTEADY" ] || {
+        say "FAILED: ${#names[@]} tests are unsteady; $MAX_UNSTEADY are allowed."
         return 1
     }
 }

@@ -9,7 +9,7 @@ from pico_gz.core.frames import quat_rotate
 from pico_gz.core.messages import ActuatorCommands, VehicleTruth
 from pico_gz.core.units import seconds_from_us
 from pico_gz.testing.twin_rover import TwinPose, TwinRover
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 
 _FULL_WHEEL_RADPS = 10.0
 

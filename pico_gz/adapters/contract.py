@@ -7,12 +7,12 @@ implementation, and ``docs/add-an-adapter.md`` shows a complete one.
 One step of a fleet, as the bridge drives it::
 
     send_actuators({id: ActuatorCommands})   what every vehicle wants
-    step(dt_us)                              time goes on by exactly dt_us, or it raises
+    step(dt_us)                              time advances by exactly dt_us, or it raises
     receive_sensors() -> {id: SensorData}    what every vehicle measures, in id order
 
 Threads: any method may be called from any thread. One lock per adapter serialises
 ``connect``, ``disconnect``, ``add_vehicle``, ``remove_vehicle``, ``send_actuators`` and
-``step``; everything else never blocks. Nobody waits for ever for a step that hangs: changes
+``step``; everything else never blocks. No call waits without end for a step that hangs: changes
 of the fleet and ``disconnect`` give up with ``SimulatorTimeoutError``.
 """
 
@@ -43,7 +43,7 @@ _SAMPLES = tuple(
 
 
 class SensorMailbox:
-    """Keeps the newest record per vehicle and loses no sample that nobody has read.
+    """Keeps the newest record per vehicle and loses no sample that was not read.
 
     When the reader is slower than the simulator, a slow sensor's sample (GPS, 5 Hz) would be
     overwritten by the next step's empty record. Unread samples are therefore merged.
@@ -105,7 +105,7 @@ class SimulatorAdapter(ABC):
     adapter_type: ClassVar[str]
 
     # True promises that ``step`` returns or raises within its own time-out. The bridge steps
-    # other adapters on a thread of their own, so that one that hangs stalls nobody else.
+    # other adapters on a thread of their own, so that one that hangs stalls no other.
     bounded_step: ClassVar[bool] = False
 
     def __init__(self, name: str | None = None) -> None:
@@ -214,8 +214,8 @@ class SimulatorAdapter(ABC):
     def receive_sensors(self) -> dict[int, SensorData]:
         """The newest record of every vehicle, in id order. Never blocks.
 
-        Samples of steps that nobody has read yet are merged in, so none is lost. Without a
-        step in between, the same records come again; their ``timestamp_us`` tells.
+        Samples of steps that were not read yet are merged in, so none is lost. Without a
+        step in between, the same records come again; their ``timestamp_us`` shows it.
         """
         return self._mailbox.take()
 
@@ -241,9 +241,9 @@ class SimulatorAdapter(ABC):
         """What the simulator delivers now. Never blocks."""
 
     @classmethod
-    def unavailable_reason(cls) -> str:
-        """Why this adapter cannot be used on this machine; empty when it can."""
-        return ""
+    def unavailable_reason(cls) -> str | None:
+        """Why this adapter cannot be used on this machine; ``None`` when it can."""
+        return None
 
     # --- optional services ----------------------------------------------------------------
 
@@ -268,11 +268,11 @@ class SimulatorAdapter(ABC):
         raise SimulatorError(f"{self.name} has no parameter {name}.", adapter=self.name)
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Everything needed to continue from here, as plain values."""
         raise SimulatorError(f"{self.name} cannot be snapshot.", adapter=self.name)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the same vehicles must be there."""
+        """Continue from what ``save_state`` gave; the same vehicles must be there."""
         raise SimulatorError(f"{self.name} cannot be restored.", adapter=self.name)
 
     # --- hooks for implementers; called with the lock held ---------------------------------

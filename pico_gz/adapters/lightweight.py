@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import (
     ActuatorCommands,
     SensorCapabilities,
@@ -16,92 +18,109 @@ from pico_gz.core.messages import (
     SimulatorCapabilities,
     VehicleTruth,
 )
+from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.core.rover_spec import RoverSpec, converted, rover_spec
-from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
+from pico_gz.core.vehicle_config import DriveKind, Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
+from pico_gz.simulator.overlaps import footprint, overlaps_of
 from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
-_SIMPLE: dict[str, float] = {
-    "wheel_base": 0.15,
-    "max_speed": 1.0,
-    "max_turn_rate": 2.0,
+# The simple model: an ideal rover with white noise.
+_SIMPLE_NOISE = {
     "gps_noise_m": 0.5,
-    "gps_rate_hz": 5.0,
     "accel_noise_mss": 0.1,
     "gyro_noise_rads": 0.01,
     "compass_noise_rad": 0.05,
 }
-_NOISY = {"noise_free": False}
+_FIGURES = ("wheel_base", "max_speed", "max_turn_rate", "gps_rate_hz", *_SIMPLE_NOISE)
+_PRESET_GPS_RATE_HZ = 5.0
+_UNSET: Any = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LightweightConfig:
-    """The rover of the built-in simulator: a preset, or the simple model, and single figures.
+    """The simple model: kinematic skid steer and white noise. ``preset`` sets all of it.
 
-    The simple model is kinematic skid steer and white noise: ``wheel_base`` 0.15 m,
-    ``max_speed`` 1 m/s, ``max_turn_rate`` 2 rad/s, ``gps_noise_m`` 0.5, ``gps_rate_hz`` 5,
-    ``accel_noise_mss`` 0.1, ``gyro_noise_rads`` 0.01, ``compass_noise_rad`` 0.05.
+    Figures that are given win over the preset; the others are filled in on construction. With a
+    preset, a noise of ``None`` is that of the fitted sensor part.
 
-    Args:
+    Attributes:
         preset: one of ``pico_gz.core.rover_spec.PRESETS``; empty is the simple model.
+        wheel_base: skid: between left and right wheels; Ackermann: between axles [m]; 0.15.
+        max_speed: [m/s]; 1.0.
+        max_turn_rate: [rad/s], limits the command before the wheels; 2.0.
+        gps_noise_m: white noise of the position, per axis [m]; 0.5.
+        gps_rate_hz: fixes per second; 5.
+        accel_noise_mss: white noise per sample [m/s^2]; 0.1.
+        gyro_noise_rads: white noise per sample [rad/s]; 0.01.
+        compass_noise_rad: white noise of the heading [rad]; 0.05.
         seed: of all random numbers; ``None`` draws one, which is logged and recorded.
-        figures: any of the eight keys above; they win over the preset.
-
-    Every figure can be read as an attribute. With a preset, a noise of ``None`` is that of the
-    fitted sensor part.
 
     Raises:
-        ConfigError: an unknown preset or key, or a figure that cannot be.
+        ConfigError: an unknown preset, or a figure that no rover can have.
     """
 
-    def __init__(self, *, preset: str = "", seed: int | None = None, **figures: float) -> None:
-        for name in figures:
-            if name not in _SIMPLE:
-                known = ("preset", *_SIMPLE, "seed")
-                raise ConfigError(f"Lightweight has no {name!r}.", hint=did_you_mean(name, known))
-        self.preset = preset
-        self.seed = seed
-        self._figures = converted({name: x for name, x in figures.items() if x is not None})
-        self._spec = self.applied_to(rover_spec(preset or "ideal", {} if preset else _NOISY))
+    preset: str = ""
+    wheel_base: float = _UNSET
+    max_speed: float = _UNSET
+    max_turn_rate: float = _UNSET
+    gps_noise_m: float | None = None
+    gps_rate_hz: float = _UNSET
+    accel_noise_mss: float | None = None
+    gyro_noise_rads: float | None = None
+    compass_noise_rad: float | None = None
+    seed: int | None = None
+    explicit: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _SIMPLE:
-            return getattr(self._spec, name)
-        raise AttributeError(f"LightweightConfig has no {name!r}")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LightweightConfig):
-            return NotImplemented
-        return (self.seed, self._spec) == (other.seed, other._spec)
-
-    def __hash__(self) -> int:
-        return hash((self.seed, self._spec))
-
-    def __repr__(self) -> str:
-        given = {"preset": self.preset, **self._figures, "seed": self.seed}
-        return f"LightweightConfig({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+    def __post_init__(self) -> None:
+        """Fill in what was not given and refuse what cannot be."""
+        given = tuple(name for name in _FIGURES if getattr(self, name) is not None)
+        object.__setattr__(self, "explicit", given)
+        spec = self.spec()
+        for name in _FIGURES:
+            object.__setattr__(self, name, getattr(spec, name))
 
     def changed(self, **keys: Any) -> LightweightConfig:
         """The same with some keys given explicitly, beside those that were before."""
-        return LightweightConfig(
-            **{"preset": self.preset, "seed": self.seed, **self._figures, **keys}
-        )
+        known = [item.name for item in fields(self) if item.init]
+        for name in keys:
+            if name not in known:
+                raise ConfigError(f"Lightweight has no {name!r}.", hint=did_you_mean(name, known))
+        before = {name: getattr(self, name) for name in (*self.explicit, "preset", "seed")}
+        return LightweightConfig(**{**before, **keys})
 
     def spec(self) -> RoverSpec:
         """The rover that this describes."""
-        return self._spec
+        return self.applied_to(
+            rover_spec(self.preset) if self.preset else rover_spec("ideal", {"noise_free": False})
+        )
 
     def applied_to(self, spec: RoverSpec) -> RoverSpec:
         """``spec`` with the figures that were given; a noisy ideal rover is the simple model."""
-        changes = dict(self._figures)
-        if not self.preset and spec.preset == "ideal" and not spec.noise_free:
-            simple = {name: value for name, value in _SIMPLE.items() if name.count("noise")}
-            unset = {name: value for name, value in simple.items() if getattr(spec, name) is None}
+        changes = converted({name: getattr(self, name) for name in self.explicit})
+        if not self.preset and _is_simple(spec):
+            unset = {n: value for n, value in _SIMPLE_NOISE.items() if getattr(spec, n) is None}
             changes = {**unset, **changes}
         return msgspec.structs.replace(spec, **changes)
+
+
+def _pose_of(truth: VehicleTruth) -> Pose:
+    yaw_deg = yaw_from_quat(truth.quat_wxyz) * DEG_PER_RAD
+    return Pose(north_m=truth.north_m, east_m=truth.east_m, yaw_deg=yaw_deg)
+
+
+def _is_simple(spec: RoverSpec) -> bool:
+    return spec.preset == "ideal" and not spec.noise_free
+
+
+def _has_figures(spec: RoverSpec) -> bool:
+    """Whether single figures of the sensors' noise or rate were given."""
+    noise = any(getattr(spec, name) is not None for name in _SIMPLE_NOISE)
+    return noise or spec.gps_rate_hz != _PRESET_GPS_RATE_HZ
 
 
 log = logging.getLogger(__name__)
@@ -160,14 +179,13 @@ class LightweightAdapter(SimulatorAdapter):
             import secrets  # most runs are given a seed
 
             chosen = secrets.randbits(31)
-            # Not lower: nobody could repeat the run who does not see it.
+            # Not lower: without this line the run cannot be repeated.
             log.warning("%s: seed %d (drawn; give it again to repeat this run)", self.name, chosen)
         return chosen
 
     # --- what it can do -------------------------------------------------------------------
 
     def sim_time_us(self) -> int:
-        """Simulation time of the last finished step [us]."""
         return self._time_us
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -187,7 +205,7 @@ class LightweightAdapter(SimulatorAdapter):
         """Where the vehicles are, in id order; built when asked, at most once per step.
 
         Another thread that asks in the middle of a step gets what was built last, so that
-        nobody ever waits here.
+        this never waits.
         """
         if self._fresh_truth or not self._lock.acquire(blocking=False):
             return self._truth
@@ -210,37 +228,48 @@ class LightweightAdapter(SimulatorAdapter):
             raise UnknownVehicleError(vehicle_id, self._rovers)
         return self._rovers[vehicle_id]
 
+    def overlaps_at(self, vehicle_id: int, pose: Pose) -> list[str]:
+        """What a vehicle would stand inside of at ``pose``: names of vehicles and obstacles.
+
+        Empty when nothing is there, or when nothing collides in this world.
+        """
+        if not self._world.contacts:
+            return []
+        truth = self.receive_truth()
+        others = [
+            footprint(self._vehicles[i].label, _pose_of(truth[i]), self._rovers[i])
+            for i in truth
+            if i != vehicle_id
+        ]
+        here = footprint("", pose, self.rover(vehicle_id))
+        return overlaps_of(here, others, self._world.obstacles)
+
     # --- interventions --------------------------------------------------------------------
 
     def set_pose(self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float) -> None:
-        """Put a vehicle somewhere else, standing still."""
         self.set_motion(vehicle_id, north_m, east_m, yaw_deg, 0.0)
 
     def set_motion(
         self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float, speed_mps: float
     ) -> None:
-        """Put a vehicle somewhere else, going straight on at ``speed_mps``."""
         with self._lock:
             self._engine.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
             self._fresh_truth = False
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a sensor, motor or the steering of a vehicle; ``ok`` mends it."""
         with self._lock:
             self._engine.set_failure(vehicle_id, unit, kind)
 
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
-        """Set a simulation parameter of one vehicle, by its ``SIM_*`` name."""
         with self._lock:
             self._engine.set_parameter(vehicle_id, name, value)
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
         with self._lock:
             return {"seed": self.seed, **self._engine.save_state()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the same vehicles must be there.
+        """Continue from what ``save_state`` gave; the same vehicles must be there.
 
         Raises:
             ConfigError: the snapshot belongs to other vehicles or another seed.
@@ -259,7 +288,7 @@ class LightweightAdapter(SimulatorAdapter):
         """Nothing to reach: the simulator is here."""
 
     def _disconnect(self) -> None:
-        """Nothing to let go of."""
+        """Holds no resources."""
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         spec = self._spec_of(config)
@@ -273,7 +302,9 @@ class LightweightAdapter(SimulatorAdapter):
         if self._rover_of is None:
             return self._config.spec() if self._config else rover_spec(config.preset)
         spec = self._rover_of(config)
-        return self._config.applied_to(spec) if self._config else spec
+        if self._config is not None:
+            return self._config.applied_to(spec)
+        return LightweightConfig().applied_to(spec) if _has_figures(spec) else spec
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
         self._engine.remove(vehicle_id)

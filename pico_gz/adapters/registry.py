@@ -19,7 +19,7 @@ BUILT_IN = {
     "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
 }
 
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def load_adapter(name: str) -> type[SimulatorAdapter]:
 
 
 def describe_adapters() -> list[AdapterInfo]:
-    """Tell of every adapter whether it can be used here; one broken plugin hides no other."""
+    """Report for every adapter whether it can be used here; one broken plugin hides no other."""
     infos = [_describe(name, "built in") for name in BUILT_IN]
     infos += [_describe(name, _origin(point)) for name, point in _plugins().items()]
     infos += [
@@ -76,7 +76,7 @@ def _describe(name: str, origin: str) -> AdapterInfo:
     except (Exception, SystemExit) as exc:  # a stranger may raise anything; it is named
         log.debug("adapter %s cannot be loaded", name, exc_info=True)
         return AdapterInfo(name=name, origin=origin, usable=False, reason=str(exc))
-    return AdapterInfo(name=name, origin=origin, usable=not reason, reason=reason)
+    return AdapterInfo(name=name, origin=origin, usable=not reason, reason=reason or "")
 
 
 def _plugins() -> dict[str, EntryPoint]:
@@ -94,8 +94,8 @@ def _plugins() -> dict[str, EntryPoint]:
 def _ignore(point: EntryPoint, why: str) -> None:
     """Say it once: the names are asked for again and again."""
     text = f"adapter plugin {point.name!r} of {_origin(point)} ignored: {why}"
-    if text not in _told:
-        _told.add(text)
+    if text not in _reported:
+        _reported.add(text)
         log.warning("%s", text)
 
 

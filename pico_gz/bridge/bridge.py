@@ -5,21 +5,24 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge import fleet_snapshot
-from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count, with_speed
+from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count
 from pico_gz.bridge.fleet import AutopilotGroup, Fleet, VehicleInstance
 from pico_gz.bridge.fleet_stepper import FleetStepper
-from pico_gz.bridge.published import BridgeEvent, BridgeState, EventLog, FleetView, RunStats
+from pico_gz.bridge.published import BridgeState, EventLog, FleetView, RunStats
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.bridge.run_loop import RunLoop, StepBoundary, Watchdog
 from pico_gz.bridge.stall import StallPolicy, StallRules
+from pico_gz.bridge.timeline import Timeline
 from pico_gz.core.autopilot import Autopilot, Platform
 from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorError, UnknownAdapterError
+
+T = TypeVar("T")
 
 # The board of a vehicle that brings none; by name, because the bridge works with any platform.
 DEFAULT_PLATFORM = "pico_gz.vehicle.platform.platform:SitlPlatform"
@@ -36,12 +39,14 @@ class SitlBridge:
     fleet are carried out between two steps.
 
     Attributes:
-        events: what happened, newest last.
+        events: what happened, newest last; ``events.add`` publishes one more.
+        vehicles: all of them, in id order.
+        stats: step latency, lost steps, real-time factor.
         before_step: observers, called with the time before each step; one that keeps a state
             (``save_state``, ``load_state``) is part of a snapshot.
         after_step: observers, called with the view after each step.
         while_idle: observers, called with the time now and then while the run is paused or waits.
-        between_steps: carries out a call between two steps and returns its result.
+        timeline: what else goes back with a restored snapshot.
     """
 
     def __init__(
@@ -52,6 +57,8 @@ class SitlBridge:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.events = EventLog()
+        self.timeline = Timeline()
+        self.timeline.add_past(self.events)
         rules = stall or StallRules()
         stop = threading.Event()
         self._clock = clock
@@ -60,10 +67,11 @@ class SitlBridge:
         self._stepper = FleetStepper(
             self._fleet, self.events, rules=rules, clock=clock, stop=stop, on_stall=self._stalled
         )
+        self.vehicles: Iterable[VehicleInstance] = self._fleet
+        self.stats = self._stepper.stats
         self.before_step = self._stepper.before_step
         self.after_step = self._stepper.after_step
         self._boundary = StepBoundary()
-        self.call = self.between_steps = self._boundary.call
         self._loop = RunLoop(
             time_mode or Lockstep(),
             self._stepper,
@@ -83,11 +91,11 @@ class SitlBridge:
         It is connected when the run starts, so that it knows its vehicles by then, or at once
         when the run is under way.
         """
-        return self.between_steps(lambda: self._register(adapter, name or adapter.name))
+        return self.at_step_boundary(lambda: self._register(adapter, name or adapter.name))
 
     def unregister_adapter(self, name: str) -> SimulatorAdapter:
         """Remove and disconnect an adapter; no vehicle may be on it."""
-        return self.between_steps(lambda: self._unregister(name))
+        return self.at_step_boundary(lambda: self._unregister(name))
 
     def get_adapter(self, name: str) -> SimulatorAdapter:
         """The adapter of this name."""
@@ -115,7 +123,7 @@ class SitlBridge:
             autopilot: what runs on its platform; ``None`` leaves it in neutral.
             platform: its hardware; made here when not given.
             drive: what its actuator commands mean, when no platform is given.
-            external: an autopilot group drives it (``add_pilots``): it gets no platform.
+            external: an autopilot group drives it (``add_autopilots``): it gets no platform.
 
         Raises:
             DuplicateVehicleError: the id is taken.
@@ -128,11 +136,11 @@ class SitlBridge:
         vehicle = VehicleInstance(
             config, adapter="", platform=platform, autopilot=autopilot, drive=drive
         )
-        return self.between_steps(lambda: self._spawn(vehicle))
+        return self.at_step_boundary(lambda: self._spawn(vehicle))
 
     def despawn_vehicle(self, vehicle_id: int) -> None:
         """Remove a vehicle; its id can be used again."""
-        self.between_steps(lambda: self._despawn(vehicle_id))
+        self.at_step_boundary(lambda: self._despawn(vehicle_id))
 
     def get_vehicle(self, vehicle_id: int) -> VehicleInstance:
         """The vehicle with this id."""
@@ -142,17 +150,13 @@ class SitlBridge:
         """All vehicle ids, ascending."""
         return list(self._fleet.ids())
 
-    def vehicles(self) -> list[VehicleInstance]:
-        """All vehicles in id order."""
-        return list(self._fleet)
-
     def assign_vehicle_to_adapter(self, vehicle_id: int, name: str) -> None:
         """Simulate a vehicle elsewhere from the next step on."""
-        self.between_steps(lambda: self._assign(self._fleet.get(vehicle_id), name))
+        self.at_step_boundary(lambda: self._assign(self._fleet.get(vehicle_id), name))
 
-    def add_pilots(self, group: AutopilotGroup) -> None:
+    def add_autopilots(self, group: AutopilotGroup) -> None:
         """Let a group drive its (external) vehicles."""
-        self.between_steps(lambda: self._stepper.wires.append(group))
+        self.at_step_boundary(lambda: self._stepper.wires.append(group))
 
     # --- time -----------------------------------------------------------------------------
 
@@ -162,39 +166,28 @@ class SitlBridge:
         return self._stepper.view
 
     @property
-    def stats(self) -> RunStats:
-        """Step latency, lost steps, real-time factor."""
-        return self._stepper.stats
-
-    @property
     def state(self) -> BridgeState:
-        """What the bridge is doing."""
-        return self._loop.state
+        """What the bridge is doing; paused from ``pause`` to ``resume``, unless it failed."""
+        state = self._loop.state
+        if state is BridgeState.FAILED:
+            return state
+        if self._loop.is_paused():
+            return BridgeState.PAUSED
+        # Resumed, and the loop has not looked yet.
+        return BridgeState.RUNNING if state is BridgeState.PAUSED else state
 
     @property
     def time_mode(self) -> TimeMode:
-        """How simulation and wall time belong together."""
+        """How simulation and wall time belong together; may be changed while running."""
         return self._loop.mode
 
-    def sim_time_us(self) -> int:
-        """The fleet's simulation time [us]."""
-        return self._stepper.time_us
-
-    def set_time_mode(self, mode: TimeMode) -> None:
-        """Change the clock, also while running."""
-        self.between_steps(lambda: self._loop.set_mode(mode))
-
-    def set_speed(self, factor: float | None) -> None:
-        """Change the speed, also while running; ``None`` is as fast as possible."""
-        self.set_time_mode(with_speed(self._loop.mode, factor))
+    @time_mode.setter
+    def time_mode(self, mode: TimeMode) -> None:
+        self.at_step_boundary(lambda: self._loop.set_mode(mode))
 
     def pause(self) -> None:
         """Hold time after the step under way."""
         self._loop.pause()
-
-    def is_paused(self) -> bool:
-        """Whether time is held."""
-        return self._loop.is_paused()
 
     def resume(self) -> None:
         """Let time pass again."""
@@ -256,6 +249,10 @@ class SitlBridge:
             await task
             raise
 
+    def at_step_boundary(self, change: Callable[[], T]) -> T:
+        """Call ``change`` between two steps and return its result."""
+        return self._boundary.call(change)
+
     def close(self) -> None:
         """Stop, close every wire, disconnect every adapter; harmless when called twice."""
         self.stop()
@@ -270,42 +267,33 @@ class SitlBridge:
 
     def snapshot(self) -> bytes:
         """Everything needed to continue from here, with the same adapters and vehicles."""
-        return self.between_steps(lambda: fleet_snapshot.save(self._stepper, self._fleet))
+
+        def take() -> bytes:
+            data = fleet_snapshot.save(self._stepper, self._fleet, self.timeline)
+            self.timeline.mark(data)
+            return data
+
+        return self.at_step_boundary(take)
 
     def restore(self, data: bytes) -> None:
-        """Continue from what ``snapshot`` gave; adapters and vehicles must be the same."""
+        """Continue from what ``snapshot`` gave; adapters and vehicles must be the same.
 
-        def apply() -> None:
-            time_us, records = fleet_snapshot.load(data, self._stepper, self._fleet)
-            self._stepper.continue_from(time_us, records, self._loop.state)
-            self._loop.restart_pace()
+        Histories, events and recordings then show the time line of the snapshot. One from
+        another process has no past here: they begin with it.
 
-        self.between_steps(apply)
-
-    def seek(self, time_us: int, adapter_states: Mapping[str, Mapping[str, Any]]) -> None:
-        """Continue at another time: adapters get these states, vehicles keep theirs.
-
-        For adapters that show recorded time.
+        Also takes what ``fleet_snapshot.of_adapters`` made: all but the adapters keep their state.
         """
 
         def apply() -> None:
-            fleet_snapshot.load_adapters(self._stepper, time_us, adapter_states)
-            self._stepper.continue_from(time_us, dict(self._stepper.records), self._loop.state)
+            found = fleet_snapshot.load(data, self._stepper, self._fleet, self.timeline)
+            self._stepper.continue_from(found.time_us, found.records, self._loop.state)
             self._loop.restart_pace()
+            if found.is_whole:
+                self.timeline.go_back(data, found.time_us)
+                text = f"Restored to {found.time_us / 1e6:.2f} s."
+                self._stepper.report("restore", text, severity=6)
 
-        self.between_steps(apply)
-
-    # --- interventions ------------------------------------------------------------------------
-
-    def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Switch a failure of a vehicle's sensor or actuator; ``ok`` ends it."""
-        self.between_steps(lambda: self._adapter_of(vehicle_id).set_failure(vehicle_id, unit, kind))
-
-    def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
-        """Set a simulation parameter of one vehicle, by its ``SIM_*`` name."""
-        self.between_steps(
-            lambda: self._adapter_of(vehicle_id).set_environment(vehicle_id, name, value)
-        )
+        self.at_step_boundary(apply)
 
     def set_pose(
         self,
@@ -316,15 +304,11 @@ class SitlBridge:
         speed_mps: float = 0.0,
     ) -> None:
         """Put a vehicle somewhere else, standing still or going straight on."""
-        self.between_steps(
+        self.at_step_boundary(
             lambda: self._adapter_of(vehicle_id).set_motion(
                 vehicle_id, north_m, east_m, yaw_deg, speed_mps
             )
         )
-
-    def report(self, event: BridgeEvent) -> None:
-        """Publish an event."""
-        self.events.add(event)
 
     # --- changes between steps ----------------------------------------------------------------
 
@@ -404,6 +388,7 @@ class SitlBridge:
                 self._assign(vehicle, name)
             if vehicle.autopilot is not None and vehicle.platform is not None:
                 vehicle.autopilot.start(vehicle.platform)
+                vehicle.platform.hold_while_disarmed(lambda: vehicle.status().armed)
         except BaseException:
             self._despawn(vehicle.id)
             raise

@@ -22,7 +22,7 @@ def _check_factor(factor: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lockstep:
-    """Nobody moves until all have moved; as fast as possible."""
+    """The next step begins when all have finished this one; as fast as possible."""
 
     step_size_us: int = DEFAULT_STEP_US
 
@@ -86,7 +86,7 @@ def speed_of(mode: TimeMode) -> float | None:
 
 
 class Pacer:
-    """Tells how long to wait so that simulation time keeps to ``factor`` x wall time.
+    """Computes how long to wait so that simulation time keeps to ``factor`` x wall time.
 
     After a stall it catches up at most ``MAX_BURST_STEPS`` steps and lets the rest slip: a
     fleet that was held for a second must not be shot through a hundred steps (faults.md F8).

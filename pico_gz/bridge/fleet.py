@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from pico_gz.core.autopilot import Autopilot, AutopilotStatus, Platform
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError
 
 
-class VehicleInstance:
+class VehicleInstance(Snapshot):
     """One vehicle as the bridge keeps it.
 
     Attributes:
@@ -38,6 +39,9 @@ class VehicleInstance:
         "platform",
         "stalled",
     )
+    # The platform first: an autopilot may look at it.
+    _state_fields = ("platform", "autopilot", "failed", "failures", "last_command", "next_tick_us")
+    _state_types: ClassVar[Mapping[str, Any]] = {"last_command": ActuatorCommands | None}
 
     def __init__(
         self,
@@ -59,6 +63,25 @@ class VehicleInstance:
         self.stalled = False
         self.next_tick_us = 0
         self.last_command: ActuatorCommands | None = None
+
+    def save_state(self) -> dict[str, Any]:
+        """Its board, its autopilot and what the bridge knows of it, as plain values."""
+        return {"adapter": self.adapter, **super().save_state()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what ``save_state`` gave.
+
+        Raises:
+            ConfigError: the vehicle was on another adapter, or something else drove it.
+        """
+        if self.adapter != state["adapter"]:
+            raise ConfigError(
+                f"Vehicle {self.id} was on adapter {state['adapter']!r}, not {self.adapter!r}."
+            )
+        for part in ("platform", "autopilot"):
+            if (state[part] is None) != (getattr(self, part) is None):
+                raise ConfigError(f"Vehicle {self.id} has another {part} than in the snapshot.")
+        super().load_state(state)
 
     def due_autopilot(self, now_us: int) -> Autopilot | None:
         """The autopilot when its next tick is due; a late tick is not run twice."""

@@ -213,7 +213,9 @@ class FleetStepper:
         """Publish a restored moment; it counts as no step."""
         self.time_us = time_us
         self._newest_us = max(map(_TIME_OF, records.values()), default=-1)
-        self._publish(records, {}, state)
+        self._handed_us, self._head_start_s = -1, 0.0
+        last = {vehicle.id: vehicle.last_command for vehicle in self._fleet}
+        self._publish(records, {i: c for i, c in last.items() if c is not None}, state)
 
     def forget(self, vehicle_id: int) -> None:
         """Drop the record of a vehicle that left."""
@@ -299,7 +301,7 @@ class FleetStepper:
             raise LockstepTimeoutError(
                 f"No answer from {names} for {lasted_ms:.0f} ms.",
                 vehicle_ids=late,
-                hint="stall_policy = 'neutral' would go on without it.",
+                hint="stall_policy = 'neutral' would continue without it.",
             )
         text = f"{names} gave no answer for {lasted_ms:.0f} ms: {_CONSEQUENCES[policy]}."
         self.report("stall", text, vehicle_id=late[0])

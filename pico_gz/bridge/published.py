@@ -6,6 +6,7 @@ import hashlib
 import logging
 import math
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -15,6 +16,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP
+from pico_gz.bridge.timeline import Marks
+from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.snapshot import HasState, Snapshot
 
@@ -55,6 +58,8 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
 log = logging.getLogger(__name__)
 
 _KEPT_EVENTS = 1000
+# Of these a large fleet has hundreds per second: all are kept, at most one per second is logged.
+_FREQUENT = frozenset({"contact"})
 
 
 class BridgeEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,17 +90,34 @@ class EventLog:
         self.counts: Counter[str] = Counter()
         self._counting = threading.Lock()  # watchdog and free-running adapters report too
         self._listeners: list[Callable[[BridgeEvent], None]] = []
+        self._marks: Marks[tuple[list[BridgeEvent], Counter[str]]] = Marks()
+        self._limited = RateLimitedLog(log)
 
     def listen(self, listener: Callable[[BridgeEvent], None]) -> None:
         """Call ``listener`` with every event from now on, on the thread that caused it."""
         self._listeners.append(listener)
+
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken now."""
+        with self._counting:
+            self._marks.note(moment, (list(self.recent), self.counts.copy()))
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Keep the events up to a snapshot only."""
+        recent, counts = self._marks.get(moment, ([], Counter()))
+        with self._counting:
+            self.recent = deque(recent, maxlen=_KEPT_EVENTS)
+            self.counts = counts.copy()
 
     def add(self, event: BridgeEvent) -> None:
         """Keep, count, log and publish an event."""
         with self._counting:
             self.recent.append(event)
             self.counts[event.kind] += 1
-        log.log(_LEVELS.get(event.severity, logging.WARNING), "%s", event.text)
+        if event.kind in _FREQUENT:
+            self._limited.warn(event.kind, time.monotonic(), event.text)
+        else:
+            log.log(_LEVELS.get(event.severity, logging.WARNING), "%s", event.text)
         for listener in self._listeners:
             try:
                 listener(event)
@@ -204,13 +226,15 @@ class RunStats(Snapshot):
 class TraceDigest:
     """SHA-256 over all that happened. Same seed, fleet and version give the same digest.
 
-    Numbers go in as IEEE 754 bytes (MessagePack), never as rounded text.
+    Numbers go in as IEEE 754 bytes (MessagePack), never as rounded text. After a restore it is
+    the digest of the restored time line.
     """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._encoder = msgspec.msgpack.Encoder()
         self._buffer = bytearray()
+        self._marks: Marks[Any] = Marks()
 
     def __call__(self, view: FleetView) -> None:
         """Add one step."""
@@ -220,6 +244,15 @@ class TraceDigest:
         step = list(zip(truths, sensors.values(), commands, strict=True))
         self._encoder.encode_into(step, self._buffer)
         self._hash.update(self._buffer)
+
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken now."""
+        self._marks.note(moment, self._hash.copy())
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Continue from a snapshot; the digest of one of another process begins with its name."""
+        known = self._marks.get(moment)
+        self._hash = hashlib.sha256(moment.encode()) if known is None else known.copy()
 
     def hexdigest(self) -> str:
         """The digest so far."""

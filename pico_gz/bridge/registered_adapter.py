@@ -205,9 +205,19 @@ class RegisteredAdapter:
         self.offset_us = now_us - self.adapter.sim_time_us()
         self.missed = False
 
+    def save_state(self) -> dict[str, Any]:
+        """The adapter's state, how its time belongs to the fleet's, and whether it works."""
+        return {
+            "offset_us": self.offset_us,
+            "failures": self.failures,
+            "failed": self.failed,
+            "state": self.adapter.save_state(),
+        }
+
     def load_state(self, saved: Mapping[str, Any], now_us: int) -> None:
         """Continue from a snapshot of the adapter at this fleet time."""
         self.offset_us = saved["offset_us"]
+        self.failures, self.failed = saved["failures"], saved["failed"]
         self.adapter.load_state(saved["state"])
         self.records = {}
         is_there = self.offset_us is None or self.adapter.sim_time_us() + self.offset_us == now_us

@@ -317,7 +317,7 @@ class RunLoop:
         if isinstance(self.mode, FreeRunning):
             return
         factor = speed_of(self.mode) or 1.0
-        self._stepper.report("fallback", f"{why} The run goes on free-running at {factor:g}x.")
+        self._stepper.report("fallback", f"{why} The run continues free-running at {factor:g}x.")
         self.set_mode(FreeRunning(factor, self.mode.step_size_us))
 
     def start_free_running(self) -> None:

@@ -18,12 +18,12 @@ from pico_gz.simulator.native.build import describe
 
 # Group -> the module of tools.bench that measures it, as ``<group>_figures``.
 _GROUPS = {
-    "simulator": "parts",
-    "autopilot": "parts",
-    "stack": "stack",
-    "fleet": "stack",
+    "simulator": "single_parts",
+    "autopilot": "single_parts",
+    "stack": "full_stack",
+    "fleet": "full_stack",
     "wire": "wire",
-    "start": "parts",
+    "start": "single_parts",
 }
 _ON_REQUEST = {"gazebo": "gazebo"}
 

@@ -16,8 +16,8 @@ from pico_gz.cli.options import AsJson, FleetPath, PortOffset
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.comparison import (
     PHASES,
-    Difference,
     Track,
+    TrackDifference,
     differences,
     draw_comparison,
     drive_open_loop,
@@ -108,11 +108,11 @@ def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tra
     )
 
 
-def _every_two_seconds(apart: list[Difference]) -> list[Difference]:
+def _every_two_seconds(apart: list[TrackDifference]) -> list[TrackDifference]:
     return [d for d in apart if abs(d.time_s / 2.0 - round(d.time_s / 2.0)) < 1e-6]
 
 
-def _named(entry: tuple[int, Difference]) -> dict[str, Any]:
+def _named(entry: tuple[int, TrackDifference]) -> dict[str, Any]:
     return {"vehicle_id": entry[0], **msgspec.to_builtins(entry[1])}
 
 

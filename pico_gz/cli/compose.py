@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.options import AsJson, Force, RunName
+from pico_gz.cli.options import AsJson, Force
 from pico_gz.cli.output import print_json, write_file
-from pico_gz.cli.tools.containers.build import ComposeCommand, build_context
+from pico_gz.cli.tools.containers.build import ComposeCommand, shared_context
 from pico_gz.cli.tools.containers.compose_file import (
     ComposeFile,
     ComposeOptions,
@@ -20,11 +20,11 @@ from pico_gz.cli.tools.containers.compose_file import (
     cut_fleet,
 )
 from pico_gz.cli.tools.containers.stack import (
-    DEFAULT_NAME,
     IMAGE_OWNER,
     USER_VARIABLE,
     check_name,
     prepare_runs,
+    project_name,
     require_readable,
 )
 from pico_gz.errors import MissingProgramError
@@ -45,25 +45,27 @@ def compose(
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where those go; default: a volume.")
     ] = None,
-    name: RunName = DEFAULT_NAME,
+    name: Annotated[str | None, typer.Option(help="Of the run; default: the fleet's name.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a Compose file for exactly this fleet, with several worlds when one is too small.
 
-    Rovers in different worlds do not meet. A fleet that cannot run in containers is refused.
+    Rovers in different worlds do not meet. A fleet that cannot run in containers is refused. The
+    file can be shared: its paths are relative to it.
 
     Example:
       pico-gz compose fleet.toml -o fleet.compose.yaml
-      docker compose -f fleet.compose.yaml up
+      docker compose -f fleet.compose.yaml up -d --wait
     """
     fleet = open_fleet(fleet_file, FleetOverrides(gcs=gcs))
     parts = cut_fleet(fleet, per_bridge)
     variables = prepare_runs(runs) if runs else {}
     require_readable(fleet_file, variables)
     options = ComposeOptions(
-        project=check_name(name),
-        context=build_context(),
+        project=check_name(name) if name else project_name(fleet.name),
+        folder=output.absolute().parent,
+        context=shared_context(output),
         runs=runs,
         gcs=gcs,
         record=record,
@@ -80,7 +82,8 @@ def compose(
     print(f"Wrote {output}: {rovers} rovers, {len(parts)} bridge{'s' * (len(parts) > 1)}.")
     if len(parts) > 1:
         print("Rovers of different bridges do not meet; each bridge has ports of its own.")
-    print(f"Next: docker compose -f {output} up")
+    print(f"Next: docker compose -f {output} up -d --wait")
+    print(f"Then: pico-gz status|logs -f|down --name {options.project}")
 
 
 def _check(text: str, options: ComposeOptions) -> bool:
@@ -93,7 +96,7 @@ def _check(text: str, options: ComposeOptions) -> bool:
         file.write(text)
         file.flush()
         try:
-            command = ComposeCommand(options.context, options.project, file=Path(file.name))
+            command = ComposeCommand(options.folder, options.project, file=Path(file.name))
         except MissingProgramError:
             print("Warning: not checked, because there is no Compose here.", file=sys.stderr)
             return False

@@ -113,7 +113,7 @@ def headline(session: FleetRun) -> str:
     time_s = bridge.view.time_us / 1e6
     duration_s = session.options.duration_s
     progress = f" of {duration_s:g} s ({100.0 * time_s / duration_s:.0f} %)" if duration_s else " s"
-    vehicles = bridge.vehicles()
+    vehicles = list(bridge.vehicles)
     armed = sum(vehicle.status().armed for vehicle in vehicles)
     return (
         f"{time_s:8.1f}{progress}  {bridge.stats.real_time_factor:.2f}x  {bridge.state.value}  "
@@ -124,7 +124,7 @@ def headline(session: FleetRun) -> str:
 def rows(session: FleetRun) -> Iterator[tuple[str, ...]]:
     """One row per rover, up to the limit; above it the headline says enough."""
     view = session.bridge.view
-    vehicles = session.bridge.vehicles()
+    vehicles = list(session.bridge.vehicles)
     if len(vehicles) > TABLE_LIMIT:
         return
     for vehicle in vehicles:
@@ -161,12 +161,13 @@ def print_start(session: FleetRun) -> None:
     for line in session.connection_lines():
         print(line)
     if session.control_path is not None:
-        print("Control it from another terminal: pico-gz ctl status|pause|step 10|speed 5")
+        ctl = fleet.outside.ctl if fleet.outside else "pico-gz ctl"
+        print(f"Control it from another terminal: {ctl} status|pause|step 10|speed 5")
     sys.stdout.flush()
 
 
 def print_summary(result: RunResult) -> None:
-    """Say how it went."""
+    """Print the figures of a finished run."""
     print(
         f"\n{result.sim_time_s:.1f} s simulated in {result.wall_s:.1f} s "
         f"({result.rtf:.1f}x real time), {result.steps} steps, {result.lost_steps} lost"

@@ -6,7 +6,7 @@ import dataclasses
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,12 +25,13 @@ from pico_gz.cli.tools.containers.stack import (
     ServiceStatus,
     StackSettings,
     check_name,
+    gcs_ports_of_others,
     look,
     published_ports,
     start,
 )
-from pico_gz.core.port_owner import free_offset
-from pico_gz.core.ports import GcsMode
+from pico_gz.core.port_owner import OFFSET_STEP, free_offset
+from pico_gz.core.ports import MAVLINK_BASE, GcsMode
 from pico_gz.errors import ConfigError, PicoGzError, PortClashError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
@@ -90,6 +91,7 @@ def up(
         speed=speed,
         gcs=gcs,
         mavlink_tcp=fleet.port_plan().tcp_port,
+        mavlink_base=fleet.rules.mavlink_base,
         runs=runs,
         record=record,
     )
@@ -99,7 +101,8 @@ def up(
             return start(settings, engine, build=build, timeout_s=timeout, report=print_progress)
 
         try:
-            settings, found = _start_on_ports(settings, port_offset, attempt)
+            others = gcs_ports_of_others(name, engine)
+            settings, found = _start_on_ports(settings, port_offset, attempt, others)
         except KeyboardInterrupt:
             print_progress(f"Stopped. pico-gz down{_named(name)} removes what was started.")
             return stopped.exit_code
@@ -139,28 +142,36 @@ def _profiles(wanted: list[str]) -> tuple[str, ...]:
 
 
 def _start_on_ports(
-    settings: StackSettings, text: str, attempt: Callable[[StackSettings], Addresses]
+    settings: StackSettings,
+    text: str,
+    attempt: Callable[[StackSettings], Addresses],
+    others: Collection[int] = (),
 ) -> tuple[StackSettings, Addresses]:
-    """Start on the ports that ``--port-offset`` says.
+    """Start on the ports that ``--port-offset`` says; ``others`` are UDP ports of other runs.
 
     Ports that were free when ``auto`` looked may be taken by the time the engine opens them.
     """
     for _ in range(_AUTO_TRIES - 1 if text == AUTO else 0):
-        moved = _with_ports(settings, text)
+        moved = _with_ports(settings, text, others)
         try:
             return moved, attempt(moved)
         except PortClashError as exc:
             print_progress(f"{exc} Looking for others.")
-    moved = _with_ports(settings, text)
+    moved = _with_ports(settings, text, others)
     return moved, attempt(moved)
 
 
-def _with_ports(settings: StackSettings, text: str) -> StackSettings:
+def _with_ports(settings: StackSettings, text: str, others: Collection[int]) -> StackSettings:
     def moved(offset: int) -> StackSettings:
         return dataclasses.replace(settings, port_offset=offset)
 
     if text == AUTO:
-        return moved(free_offset(lambda offset: published_ports(moved(offset))))
+        found = moved(free_offset(lambda offset: published_ports(moved(offset))))
+        while found.gcs_port in others:
+            start = found.port_offset + OFFSET_STEP
+            further = free_offset(lambda offset: published_ports(moved(start + offset)))  # noqa: B023
+            found = moved(start + further)
+        return found
     try:
         return moved(int(text))
     except ValueError:
@@ -168,14 +179,15 @@ def _with_ports(settings: StackSettings, text: str) -> StackSettings:
 
 
 def _print_addresses(settings: StackSettings, fleet: FleetConfig, found: Addresses) -> None:
-    rules = fleet.rules
-    last = rules.mavlink_port(fleet.vehicles[-1].id)
-    first = rules.mavlink_port(fleet.vehicles[0].id)
+    rules, offset = fleet.rules, settings.port_offset
+    last = rules.mavlink_port(fleet.vehicles[-1].id) + offset
+    first = rules.mavlink_port(fleet.vehicles[0].id) + offset
     shared = settings.gcs == GcsMode.SHARED or first == last
+    by_itself = " by itself" if first == MAVLINK_BASE else "; add this link to it by hand"
     print(f"{settings.name}: {', '.join(settings.services)} up and healthy.")
     if found.view:
         print(f"Browser view:    {found.view}")
-    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'} by itself")
+    print(f"Ground station:  listens on UDP {first}{'' if shared else f'..{last}'}{by_itself}")
     if found.mavlink_tcp:
         print(f"                 or connects to TCP {found.mavlink_tcp}")
     if _waits_for_others(settings, fleet):
@@ -225,9 +237,10 @@ def status(
     name: RunName = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> int:
-    """Show the containers of a run: health, processor, memory, real-time factor, vehicles.
+    """Show the containers of a run: health, processor, memory, vehicles, the view's address.
 
-    Ends with code 1 if one is not healthy, or if there is none.
+    Ends with code 1 if one is not healthy, or if there is none. A run that was started by
+    pico-gz run has no containers: pico-gz ctl status.
 
     Example:
       pico-gz status
@@ -241,10 +254,20 @@ def status(
         print_table(_HEADER, [_row(service) for service in found])
         for line in filter(None, (_trouble(service.container, name) for service in found)):
             print(line)
+        for service in found:
+            if service.view:
+                print(f"Browser view: {service.view}")
     else:
-        print(f"Nothing of {name} runs here. Start it: pico-gz up")
+        print(_nothing(name))
     well = bool(found) and all(service.container.is_well for service in found)
     return ExitCode.DONE if well else ExitCode.FAILED
+
+
+def _nothing(name: str) -> str:
+    return (
+        f"No container of {name} is here. Start it: pico-gz up\n"
+        "A run without containers: pico-gz ctl status"
+    )
 
 
 def _trouble(container: ContainerState, name: str) -> str:
@@ -253,8 +276,10 @@ def _trouble(container: ContainerState, name: str) -> str:
         return ""
     if container.state == "running":
         return f"{container.service}: {container.last_check}" if container.last_check else ""
-    named = "" if name == DEFAULT_NAME else f" --name {name}"
-    return f"{container.service}: pico-gz logs {container.service}{named} shows more."
+    if container.was_out_of_memory:
+        limit_mb = container.memory_limit_bytes / 1e6
+        return f"{container.service}: killed, it wanted more than {limit_mb:.0f} MB: set MEMORY."
+    return f"{container.service}: pico-gz logs {container.service}{_named(name)} shows more."
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:
@@ -282,6 +307,7 @@ def _as_dict(service: ServiceStatus) -> dict[str, Any]:
         "memory_bytes": service.usage.memory_bytes,
         "ports": {str(inside): place for inside, place in container.ports.items()},
         "run": service.run,
+        "view": service.view,
     }
 
 
@@ -296,7 +322,9 @@ def logs(
     name: RunName = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> int:
-    """Show what the containers say, all of them in the order of time.
+    """Show what the containers of a run say, all of them in the order of time.
+
+    A run that was started by pico-gz run has no containers; it prints to its own terminal.
 
     Example:
       pico-gz logs -f
@@ -305,7 +333,7 @@ def logs(
     with Engine() as engine:
         containers = _chosen(engine.containers(check_name(name)), services or [])
         if not containers:
-            print(f"Nothing of {name} runs here. Start it: pico-gz up", file=sys.stderr)
+            print(_nothing(name), file=sys.stderr)
             return ExitCode.FAILED
         if as_json and follow:
             raise ConfigError("--json prints one object, so it cannot follow.")

@@ -87,15 +87,17 @@ def ports(
         allow_gcs_sysid=allow_gcs_sysid,
     )
     fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
-    plan = fleet.port_plan(own_world=has_own_world(fleet))
+    own_world = has_own_world(fleet)
+    plan = fleet.port_plan(own_world=own_world, radio=True)
+    needed = fleet.port_plan(own_world=own_world)  # a run without radio leaves those alone
     if as_json:
         if check:
-            require_free(plan)
+            require_free(needed)
         print_json(_as_dict(fleet, plan))
         return
     _print_plan(fleet, plan)
     if check:
-        require_free(plan)
+        require_free(needed)
 
 
 def _print_plan(fleet: FleetConfig, plan: PortPlan) -> None:

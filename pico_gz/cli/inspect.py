@@ -12,7 +12,7 @@ from pico_gz.adapters.registry import describe_adapters
 from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.doctor import Examination, examine
-from pico_gz.cli.tools.doctor_checks import Finding, Need, State
+from pico_gz.cli.tools.doctor_checks import DoctorFinding, Need, State
 from pico_gz.core.ports import parse_address
 from pico_gz.errors import ConfigError
 from pico_gz.testing.conformance import CheckResult, Outcome
@@ -104,7 +104,7 @@ def _print(examination: Examination) -> None:
     print("```")
 
 
-def _lines(finding: Finding, width: int) -> list[str]:
+def _lines(finding: DoctorFinding, width: int) -> list[str]:
     facts = "; ".join(text for text in (finding.version, finding.detail) if text)
     lines = [f"{_MARKS[finding.state]}  {finding.name:<{width}}  {facts}".rstrip()]
     if finding.remedy:

@@ -40,7 +40,7 @@ Exit codes:
 
 
 class ExitCode(IntEnum):
-    """What the shell sees."""
+    """Exit codes of the command."""
 
     DONE = 0
     FAILED = 1

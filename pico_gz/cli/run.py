@@ -100,6 +100,7 @@ def run(
             mission=mission,
             dashboard=dashboard_bind,
             allow_gcs_sysid=allow_gcs_sysid,
+            contacts=not no_contacts,
         ),
         port_offset=port_offset,
     )

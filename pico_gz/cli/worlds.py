@@ -12,8 +12,8 @@ import typer
 from pico_gz.cli.fleet_options import open_fleet
 from pico_gz.cli.options import AllowGcsSysid, AsJson, FleetPath, Layout, PortOffset, Rovers
 from pico_gz.cli.output import ExitCode, print_json
+from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.document import Finding, Severity
-from pico_gz.gazebo.lint.linter import lint_file
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE, can_ask
 from pico_gz.gazebo.worlds.folder import FolderState, compare_folder, write_folder
 from pico_gz.run.config.overrides import FleetOverrides
@@ -54,7 +54,11 @@ def world(
       pico-gz world fleet.toml -o out/ --check
     """
     overrides = FleetOverrides(
-        rovers=rovers, layout=layout, autopilot=autopilot, allow_gcs_sysid=allow_gcs_sysid
+        rovers=rovers,
+        layout=layout,
+        autopilot=autopilot,
+        allow_gcs_sysid=allow_gcs_sysid,
+        contacts=False,  # bodies on Gazebo are boxes: the world itself is looked at below
     )
     fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
     options = WorldOptions(rangefinders=rangefinders, lidar=lidar, camera=camera)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -11,11 +11,11 @@ from pico_gz.core.messages import ActuatorCommands, SensorData
 
 
 class AutopilotStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What an autopilot tells about itself, for status lines and summaries.
+    """What an autopilot reports about itself, for status lines and summaries.
 
     Attributes:
         mode: name of the mode it is in.
-        armed: whether it may move.
+        armed: whether it may move; while it may not, the platform commands neutral.
         waypoint: number of the mission item it is heading for, -1 without one.
         last_message: the newest thing it had to say.
         done: it has nothing left to do (a finished mission or script).
@@ -40,6 +40,9 @@ class Platform(Protocol):
 
     def collect_actuator_commands(self) -> ActuatorCommands:
         """Read what the servo outputs command now."""
+
+    def hold_while_disarmed(self, is_armed: Callable[[], bool]) -> None:
+        """Command neutral while ``is_armed()`` is false, whatever the servo outputs give."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a radio frame."""
@@ -69,10 +72,10 @@ class Autopilot(Protocol):
         """Run one loop at simulation time ``now_us``."""
 
     def status(self) -> AutopilotStatus:
-        """Tell about itself; called from any thread, never blocks."""
+        """Report about itself; called from any thread, never blocks."""
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Everything needed to continue from here, as plain values."""
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""

@@ -1,4 +1,4 @@
-"""A child process that cannot outlive the kit."""
+"""The supervisor of child programs, which cannot outlive the kit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GuardedProcess:
     Args:
         command: the program and its arguments.
         environment: all of its environment.
-        on_line: told every line that it writes, from a thread.
+        output: takes every line that it writes, on a thread; or a file that they are added to.
         grace_s: how long it may take to end after SIGTERM.
         remove_folder: what to remove when it has ended, also when we are gone by then.
         cwd: where it runs; default: here.
@@ -44,7 +44,7 @@ class GuardedProcess:
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
-        on_line: Callable[[str], None],
+        output: Callable[[str], None] | Path,
         *,
         grace_s: float = GRACE_S,
         remove_folder: Path | None = None,
@@ -54,22 +54,27 @@ class GuardedProcess:
         self.command = tuple(command)
         self._grace_s = grace_s
         self._remove_folder = remove_folder
-        self._on_line = on_line
         self._mark = secrets.token_hex(8)
         folder = str(remove_folder) if remove_folder else ""
         options = [str(grace_s), folder, ",".join(map(str, pass_fds))]
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(process_guard.__file__)), *options, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**environment, MARK: self._mark},
-            start_new_session=True,
-            cwd=cwd,
-            pass_fds=pass_fds,
-        )
-        self._reader = threading.Thread(target=self._read, name="guarded-output", daemon=True)
-        self._reader.start()
+        with contextlib.ExitStack() as opened:
+            to_file = opened.enter_context(output.open("ab")) if isinstance(output, Path) else None
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(Path(process_guard.__file__)), *options, *command],
+                stdin=subprocess.PIPE,
+                stdout=to_file or subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**environment, MARK: self._mark},
+                start_new_session=True,
+                cwd=cwd,
+                pass_fds=pass_fds,
+            )
+        self._reader: threading.Thread | None = None
+        if not isinstance(output, Path):
+            self._reader = threading.Thread(
+                target=self._read, args=(output,), name="guarded-output", daemon=True
+            )
+            self._reader.start()
 
     @property
     def exit_code(self) -> int | None:
@@ -87,21 +92,22 @@ class GuardedProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        if code < 0:  # somebody killed the guard, which cannot do its work any more
+        if code < 0:  # the guard was killed and cannot do its work any more
             _kill_marked(self._mark)
             if self._remove_folder is not None:
                 shutil.rmtree(self._remove_folder, ignore_errors=True)
-        self._reader.join(_JOIN_S)
-        if process.stdout is not None and not self._reader.is_alive():
-            process.stdout.close()
+        if self._reader is not None:
+            self._reader.join(_JOIN_S)
+            if process.stdout is not None and not self._reader.is_alive():
+                process.stdout.close()
         return code
 
-    def _read(self) -> None:
+    def _read(self, on_line: Callable[[str], None]) -> None:
         stream = self._process.stdout
         if stream is None:
             return
         for line in stream:
-            self._on_line(line.decode("utf-8", "replace").rstrip("\r\n"))
+            on_line(line.decode("utf-8", "replace").rstrip("\r\n"))
 
 
 def _kill_marked(mark: str) -> None:

@@ -116,8 +116,8 @@ class RangefinderData(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         distance_m: to the nearest surface; ``max_m`` when nothing is in range.
-        min_m: shortest distance it can tell.
-        max_m: longest distance it can tell; 1e7 when nobody knows.
+        min_m: shortest distance it can measure.
+        max_m: longest distance it can measure; 1e7 when unknown.
         bearing_deg: where it looks, clockwise from the bow [degrees].
     """
 

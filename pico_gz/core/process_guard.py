@@ -101,7 +101,7 @@ def _end_all(child: subprocess.Popen[bytes], grace_s: float) -> None:
     _signal_all(_living(child), signal.SIGTERM)
     _await_end(child, time.monotonic() + grace_s)
     deadline_s = time.monotonic() + _KILL_S
-    # Whoever is killed may have started another one meanwhile.
+    # A process that is killed may have started another one meanwhile.
     while (living := _living(child)) and time.monotonic() < deadline_s:
         _signal_all(living, signal.SIGKILL)
         time.sleep(_POLL_S)

@@ -34,12 +34,17 @@ _MAX_RANGE_M = 100_000.0
 # No battery of any cell count gives more than this over its nominal voltage (4.2 V / 3.7 V).
 MAX_BATTERY_RATIO = 1.2
 
-_FROM_0 = Limit("must be 0 or more", lambda value: 0.0 <= value < math.inf)
+# A figure beyond this is a slip of the pen, and overflows what is computed from it.
+_TOO_MUCH = 1.0e9
+_FROM_0 = Limit("must be 0 or more and below 1e9", lambda value: 0.0 <= value < _TOO_MUCH)
 _FROM_0_OR_INFINITE = Limit("must be 0 or more", lambda value: value >= 0.0)
-_FROM_1 = Limit("must be 1 or more", lambda value: 1.0 <= value < math.inf)
-_ABOVE_0 = Limit("must be above 0", lambda value: 0.0 < value < math.inf)
+_FROM_1 = Limit("must be 1 or more and at most 1000", lambda value: 1.0 <= value <= 1000.0)
+_ABOVE_0 = Limit("must be above 0 and below 1e9", lambda value: 0.0 < value < _TOO_MUCH)
+_SIZE = Limit("must be above 0 and at most 100", lambda value: 0.0 < value <= 100.0)
+_MASS = Limit("must be above 0 and at most 100000", lambda value: 0.0 < value <= 1.0e5)
+_SPEED = Limit("must be above 0 and at most 100", lambda value: 0.0 < value <= 100.0)
 _BELOW_1 = Limit("must be 0 or more and below 1", lambda value: 0.0 <= value < 1.0)
-_FINITE = Limit("must be a finite number", math.isfinite)
+_OFFSET = Limit("must be -100..100", lambda value: -100.0 <= value <= 100.0)
 _CELLS = Limit("must be 1..12", lambda value: 1 <= value <= 12)
 _BEAM = Limit("must be 0..90", lambda value: 0.0 <= value <= 90.0)
 _BEARINGS = Limit("must be finite", lambda values: all(map(math.isfinite, values)))
@@ -57,6 +62,7 @@ Positive = Annotated[float, _ABOVE_0]
 NotNegative = Annotated[float, _FROM_0]
 Share = Annotated[float, Limit("must be 0..1", lambda value: 0.0 <= value <= 1.0)]
 Rate = Annotated[float, _RATE]  # samples per second
+Size = Annotated[float, _SIZE]
 Noise = Annotated[float | None, _FROM_0]  # replaces that of the fitted part
 
 
@@ -148,21 +154,22 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         sensor_model: name of an exchangeable sensor model; empty: the standard one.
         channels: which servo output does what.
 
-    On Gazebo, IMU and rangefinders are the world's: their rates, places and limits are not used.
+    On Gazebo, IMU and rangefinders are the world's: their rates, places and limits are not used,
+    nor are the four noise figures and ``gps_rate_hz``.
     """
 
     preset: str = "custom"
     drive: DriveKind = DriveKind.SKID
-    wheel_base: Positive = 0.15
-    wheel_spread_m: Positive = 0.12
-    wheel_radius_m: Positive = 0.033
-    wheel_width_m: Positive = 0.026
-    length_m: Positive = 0.25
-    width_m: Positive = 0.16
-    height_m: Positive = 0.10
-    mass_kg: Positive = 1.2
-    radius_m: Positive = 0.15
-    max_speed: Positive = 1.0
+    wheel_base: Size = 0.15
+    wheel_spread_m: Size = 0.12
+    wheel_radius_m: Size = 0.033
+    wheel_width_m: Size = 0.026
+    length_m: Size = 0.25
+    width_m: Size = 0.16
+    height_m: Size = 0.10
+    mass_kg: Annotated[float, _MASS] = 1.2
+    radius_m: Size = 0.15
+    max_speed: Annotated[float, _SPEED] = 1.0
     max_turn_rate: NotNegative = 0.0
     deadband: Annotated[float, _BELOW_1] = 0.0
     expo: Share = 0.0
@@ -172,7 +179,7 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
     brake_limit_mps2: NotNegative = 0.0
     track_factor: Annotated[float, _FROM_1] = 1.0
     yaw_lag_s: NotNegative = 0.0
-    icr_offset_m: Annotated[float, _FINITE] = 0.0
+    icr_offset_m: Annotated[float, _OFFSET] = 0.0
     slip: Annotated[float, _BELOW_1] = 0.0
     grip_mu: NotNegative = 0.0
     rolling_resistance: NotNegative = 0.0
@@ -375,7 +382,11 @@ def rover_spec(
     """
     if preset not in PRESETS:
         raise ConfigError(f"Unknown rover preset {preset!r}.", hint=did_you_mean(preset, PRESETS))
-    base = PRESETS[preset]
+    return changed_rover(PRESETS[preset], overrides or {})
+
+
+def changed_rover(base: RoverSpec, overrides: Mapping[str, Any]) -> RoverSpec:
+    """``base`` with some of its fields replaced; raises like ``rover_spec``."""
     if not overrides:
         return base
     for name in overrides:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 
 import msgspec
@@ -27,50 +27,27 @@ from pico_gz.errors import (
     SimulatorTimeoutError,
     UnknownVehicleError,
 )
-from pico_gz.gazebo.exchange import Exchange, PicoExchange, ServoExchange, WireStats
-from pico_gz.gazebo.fleet_wire import FleetWire, id_text
+from pico_gz.gazebo.exchange import PicoExchange, ServoExchange, WireStats
+from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, id_text, open_link
 from pico_gz.gazebo.install import find_gazebo
-from pico_gz.gazebo.link import SHARED_KEY, GazeboConfig, LinkOpener
+from pico_gz.gazebo.link import GazeboConfig
 from pico_gz.gazebo.records import truth_from_record
-from pico_gz.gazebo.sensors import FleetActuatorFaults, FleetSensors, SensorSite, check_sensor_unit
+from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
 from pico_gz.gazebo.world_control import FleetControl
-from pico_gz.simulator.faults import ACTUATOR_UNITS
-from pico_gz.simulator.sensor_setup import SensorSetup
+from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults
 from pico_gz.wire.datagrams import Network, UdpNetwork
-from pico_gz.wire.servo import drive_channels, pwm_from_commands
+from pico_gz.wire.servo import (
+    drive_channels,
+    drive_commands,
+    drive_values,
+    pwm_from_commands,
+)
 from pico_gz.wire.state import StateRecord
 
 __all__ = ["GazeboAdapter", "GazeboConfig"]
 
 log = logging.getLogger(__name__)
-
-
-def capabilities_of(
-    exchanges: Collection[Exchange], fitted: Collection[SensorSetup], config: GazeboConfig
-) -> SimulatorCapabilities:
-    """Sum up a fleet: what was once seen counts from then on.
-
-    Args:
-        exchanges: of all vehicles that are or were in the fleet.
-        fitted: the modelled sensors of those whose records they are made from.
-        config: the wire.
-    """
-    servo = [x for x in exchanges if isinstance(x, ServoExchange)]
-    pico = [x for x in exchanges if isinstance(x, PicoExchange)]
-    return SimulatorCapabilities(
-        sensors=SensorCapabilities(
-            imu=any(x.has_record for x in exchanges),
-            gps=any(setup.gps for setup in fitted) or any(x.sends_gps for x in pico),
-            compass=any(setup.compass for setup in fitted),
-            barometer=any(setup.barometer for setup in fitted),
-            rangefinder=any(x.optional.sends_ranges for x in servo),
-        ),
-        max_rate_hz=US_PER_S / config.physics_step_us,
-        multi_vehicle=True,
-        terrain=config.ardupilot_compat,
-        wind=any(x.optional.sends_wind for x in servo),
-    )
 
 
 _HANDSHAKE_SLICE_S = 0.5
@@ -116,13 +93,15 @@ class GazeboAdapter(SimulatorAdapter):
         self._network: Network = network or UdpNetwork()
         self._wire: FleetWire | None = None
         self._server_host = ""
-        self._links = LinkOpener(self.config, self._network, self.name, "")
         self._specs: dict[int, RoverSpec] = {}
         self._channels: dict[int, ChannelMap] = {}
         site = site or SensorSite()
         self._sensors = FleetSensors(site)
-        self._faults = FleetActuatorFaults(site.seed)
+        self._seed = site.seed
         self._commands: dict[int, ActuatorCommands] = {}
+        # Vehicles with failing actuators, and what these do in this step instead.
+        self._faults: dict[int, ActuatorFaults] = {}
+        self._outputs: dict[int, ActuatorCommands] = {}
         self._time_us = 0
         self._target_us: int | None = None
         # Time and records of the last finished step; truth is made of them when asked for.
@@ -141,7 +120,6 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _connect_wire(self) -> None:
         self._server_host = self.config.server_host()
-        self._links = LinkOpener(self.config, self._network, self.name, self._server_host)
         self._wire = FleetWire(self._network.poller(), self.name)
         self._give_up_connecting = False
         self._time_us = 0
@@ -150,20 +128,21 @@ class GazeboAdapter(SimulatorAdapter):
             for vehicle in self._vehicles.values():
                 self._open_link(vehicle)
             self._wait_for_simulator(self._wire)
+            if self._world_control is not None:
+                self._world_control.start()
         except BaseException:
+            if self._world_control is not None:
+                self._world_control.close()
             self._close_wire()
             raise
         self._in_world = set(self._vehicles)
-        if self._world_control is not None:
-            self._world_control.start()
 
     @classmethod
-    def unavailable_reason(cls) -> str:
+    def unavailable_reason(cls) -> str | None:
         """Why there is no Gazebo to start here; a running one can be reached all the same."""
         return find_gazebo().problem
 
     def cancel_connect(self) -> None:
-        """Make a ``connect`` that waits in another thread give up."""
         if self.process is not None:
             self.process.cancel()
         self._give_up()
@@ -220,7 +199,6 @@ class GazeboAdapter(SimulatorAdapter):
         if self._wire is not None:
             self._wire.close()
         self._wire = None
-        self._links.close()
         self._mailbox.clear()
 
     # --- fleet ----------------------------------------------------------------------------
@@ -247,7 +225,8 @@ class GazeboAdapter(SimulatorAdapter):
         label = self._vehicles[vehicle_id].label
         self._commands.pop(vehicle_id, None)
         self._sensors.remove(vehicle_id)
-        self._faults.remove(vehicle_id)
+        self._faults.pop(vehicle_id, None)
+        self._outputs.pop(vehicle_id, None)
         now_us, states = self._states
         self._states = (now_us, {i: r for i, r in states.items() if i != vehicle_id})
         if self._wire is not None:
@@ -269,7 +248,7 @@ class GazeboAdapter(SimulatorAdapter):
             known.awaited = True
             known.exchange.set_pwm(self._pwm(vehicle.id, None))
             return
-        lane = self._links.open(vehicle, wire)
+        lane = open_link(vehicle, wire, self.config, self._network, self._server_host)
         lane.exchange.set_pwm(self._pwm(vehicle.id, None))
         wire.lanes = dict(sorted({**wire.lanes, vehicle.id: lane}.items()))
 
@@ -279,9 +258,8 @@ class GazeboAdapter(SimulatorAdapter):
         wire = self._require_wire()
         for vehicle_id, command in commands.items():
             self._commands[vehicle_id] = command
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
-        for vehicle_id, command in self._faults.commands.items():
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
+            output = self._outputs.get(vehicle_id, command)
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, output))
 
     def _pwm(self, vehicle_id: int, command: ActuatorCommands | None) -> tuple[int, ...]:
         spec, channels = self._specs[vehicle_id], self._channels[vehicle_id]
@@ -320,8 +298,15 @@ class GazeboAdapter(SimulatorAdapter):
         return self._read_records(wire, dt_us)
 
     def _fail_actuators(self, wire: FleetWire, dt_us: int) -> None:
-        for vehicle_id, command in self._faults.apply(self._commands, self._time_us, dt_us).items():
-            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, command))
+        now_us = self._time_us
+        for vehicle_id, faults in self._faults.items():
+            drive = self._specs[vehicle_id].drive
+            values = faults.apply(
+                drive_values(self._commands.get(vehicle_id), drive), now_us, dt_us
+            )
+            output = drive_commands(values, drive, vehicle_id=vehicle_id, timestamp_us=now_us)
+            self._outputs[vehicle_id] = output
+            wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, output))
 
     def _read_records(self, wire: FleetWire, dt_us: int) -> dict[int, SensorData]:
         now_us = self._time_us
@@ -341,7 +326,7 @@ class GazeboAdapter(SimulatorAdapter):
         self._states = (now_us, states)
         if not states:
             return sensors
-        commands = {**self._commands, **self._faults.commands} if self._faults else self._commands
+        commands = {**self._commands, **self._outputs} if self._outputs else self._commands
         return self._sensors.sample(states, commands, now_us, dt_us)
 
     def _check_physics_step(self, wire: FleetWire) -> None:
@@ -364,7 +349,7 @@ class GazeboAdapter(SimulatorAdapter):
             f"{self.name}: no record of vehicle {id_text(missing)} for {waited_s:.1f} s.",
             adapter=self.name,
             vehicle_ids=missing,
-            hint="The simulator is paused, overloaded or gone; the step goes on when it is back.",
+            hint="The simulator is paused, overloaded or gone; the step continues when it is back.",
         )
 
     def _require_wire(self) -> FleetWire:
@@ -387,7 +372,6 @@ class GazeboAdapter(SimulatorAdapter):
         return self._time_us
 
     def supports_lockstep(self) -> bool:
-        """Whether the simulator waits for us."""
         return self.config.is_lock_step
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -395,25 +379,39 @@ class GazeboAdapter(SimulatorAdapter):
         wire = self._wire
         if wire is None or not self._connected:
             return SimulatorCapabilities(multi_vehicle=True)
-        lanes, setups = wire.lanes, self._sensors.setups
-        heard = [i for i, lane in lanes.items() if lane.exchange.has_record]
-        fitted = [setups[i] for i in heard if i in setups]
-        return capabilities_of([lanes[i].exchange for i in heard], fitted, self.config)
+        # What was once seen counts from then on, also of vehicles that left.
+        heard = {i: lane.exchange for i, lane in wire.lanes.items() if lane.exchange.has_record}
+        fitted = [setup for i, setup in self._sensors.setups.items() if i in heard]
+        servo = [x for x in heard.values() if isinstance(x, ServoExchange)]
+        pico = [x for x in heard.values() if isinstance(x, PicoExchange)]
+        return SimulatorCapabilities(
+            sensors=SensorCapabilities(
+                imu=bool(heard),
+                gps=any(setup.gps for setup in fitted) or any(x.sends_gps for x in pico),
+                compass=any(setup.compass for setup in fitted),
+                barometer=any(setup.barometer for setup in fitted),
+                rangefinder=any(x.optional.sends_ranges for x in servo),
+            ),
+            max_rate_hz=US_PER_S / self.config.physics_step_us,
+            multi_vehicle=True,
+            terrain=self.config.ardupilot_compat,
+            wind=any(x.optional.sends_wind for x in servo),
+        )
 
     def wire_stats(self) -> dict[int, WireStats]:
         """Counters per vehicle, as they are now; 0 is what a shared socket got for no vehicle."""
-        wire, port = self._wire, self._links.shared_port
+        wire = self._wire
         if wire is None:
             return {}
         stats = {i: lane.exchange.stats for i, lane in wire.lanes.items()}
-        if port is not None:
-            stats[SHARED_KEY] = port.stats
+        if wire.shared_port is not None:
+            stats[SHARED_KEY] = wire.shared_port.stats
         return {i: msgspec.structs.replace(counted) for i, counted in stats.items()}
 
     # --- optional services ----------------------------------------------------------------
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` mends it.
+        """Break a modelled sensor, a motor or the steering of a vehicle; ``ok`` repairs it.
 
         Raises:
             ConfigError: no such unit on this vehicle, or no such failure.
@@ -429,8 +427,14 @@ class GazeboAdapter(SimulatorAdapter):
             self._sensors.suite(vehicle_id).set_failure(unit, kind)
 
     def _fail_actuator(self, vehicle_id: int, unit: str, kind: str) -> None:
-        wanted = self._commands.get(vehicle_id)
-        self._faults.set(vehicle_id, unit, kind, self._specs[vehicle_id].drive, wanted)
+        wanted, drive = self._commands.get(vehicle_id), self._specs[vehicle_id].drive
+        faults = self._faults.get(vehicle_id) or ActuatorFaults(self._seed, vehicle_id, drive)
+        faults.set(unit, kind, drive_values(wanted, drive))
+        if faults:
+            self._faults[vehicle_id] = faults
+        else:
+            self._faults.pop(vehicle_id, None)
+        self._outputs.pop(vehicle_id, None)
         if self._wire is not None:
             # A vehicle that still fails gets another one with the next step.
             self._wire.lanes[vehicle_id].exchange.set_pwm(self._pwm(vehicle_id, wanted))

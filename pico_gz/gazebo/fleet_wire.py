@@ -1,4 +1,4 @@
-"""The sockets of a fleet: send to all, then collect all."""
+"""The sockets of a fleet: open them, send to all, collect all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterable
 
 from pico_gz.core.log_limit import RateLimitedLog
-from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, Verdict
-from pico_gz.gazebo.vehicle_link import VehicleLink
-from pico_gz.wire.datagrams import DatagramTransport, Poller
+from pico_gz.core.vehicle_config import VehicleConfig
+from pico_gz.errors import PortClashError
+from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, PicoExchange, ServoExchange, Verdict
+from pico_gz.gazebo.link import GazeboConfig, SenderFilter, SharedPort, VehicleLink
+from pico_gz.wire.datagrams import DatagramTransport, Network, Poller
 from pico_gz.wire.pico_json import VERSION_FIELD
 
 
@@ -29,7 +31,8 @@ def id_text(vehicle_ids: Iterable[int]) -> str:
 
 log = logging.getLogger(__name__)
 
-
+# What a shared socket is called among the vehicles' ids.
+SHARED_KEY = 0
 INVALID_IN_A_ROW = 5
 # How long a step waits for a vehicle that has just been put into the world.
 JOIN_PATIENCE_S = 0.1
@@ -55,13 +58,19 @@ SETTLE_S = 0.005
 
 
 class FleetWire:
-    """All lanes of one simulator with one poller."""
+    """All lanes of one simulator with one poller.
+
+    Attributes:
+        lanes: by vehicle id, in order.
+        shared_port: finds the lane of a datagram on a shared socket; ``None``: there is none.
+    """
 
     def __init__(self, poller: Poller, name: str) -> None:
         self._poller = poller
-        self._name = name
+        self.name = name
         self._log_limit = RateLimitedLog(log)
         self.lanes: dict[int, VehicleLink] = {}
+        self.shared_port: SharedPort | None = None
         # Key of a socket -> how to find the lane of a datagram that arrived there.
         self._sources: dict[
             int, tuple[DatagramTransport, Callable[[bytes], VehicleLink | None]]
@@ -82,6 +91,10 @@ class FleetWire:
         """Feed the lanes that ``lane_of`` finds with what arrives on ``transport``."""
         self._sources[key] = (transport, lane_of)
         self._poller.add(transport, key)
+
+    def listening(self, key: int) -> DatagramTransport | None:
+        """The transport of a key, if it is listened to."""
+        return self._sources[key][0] if key in self._sources else None
 
     def close(self) -> None:
         """Close every socket."""
@@ -209,7 +222,7 @@ class FleetWire:
         for vehicle_id in waits:
             self.lanes[vehicle_id].exchange.stats.stalls += 1
         text = "%s: vehicle %s waits for the simulator; time stands."
-        log.warning(text, self._name, id_text(waits))
+        log.warning(text, self.name, id_text(waits))
 
     def _lose_patience(self) -> set[int]:
         late = {i for i, lane in self.lanes.items() if lane.joining}
@@ -225,7 +238,9 @@ class FleetWire:
         now_s = self._poller.now_s()
         lanes = self.lanes.values()
         while any(lane.joining for lane in lanes) and now_s < deadline_s:
-            self._start_round(now_s)
+            for lane in lanes:
+                if not lane.exchange.waiting:
+                    self._start(lane, now_s)
             now_s = self._finish_round(min(now_s + 2 * MIN_RETRY_S, deadline_s))
         missing = [i for i, lane in self.lanes.items() if lane.joining]
         if not missing:
@@ -235,11 +250,6 @@ class FleetWire:
         if not missing:
             self._settle()
         return missing
-
-    def _start_round(self, now_s: float) -> None:
-        for lane in self.lanes.values():
-            if not lane.exchange.waiting:
-                self._start(lane, now_s)
 
     def _start(self, lane: VehicleLink, now_s: float) -> None:
         self._asked_s = now_s
@@ -339,7 +349,7 @@ class FleetWire:
             self._log(exchange, f"foreign datagram dropped: {exchange.refusal}.", now_s)
         elif verdict is Verdict.RESTART:
             self._note_restart(exchange)
-            self._log(exchange, "the simulator has started over; its time goes on here.", now_s)
+            self._log(exchange, "the simulator has started over; its time continues here.", now_s)
         elif verdict is Verdict.GAP:
             jump_s = exchange.clock.last_delta_us / 1e6
             self._log(exchange, f"gap: simulation time jumped by {jump_s:.3f} s.", now_s)
@@ -375,7 +385,7 @@ class FleetWire:
             what = f"unreadable datagram of {len(data)} bytes dropped."
             if exchange.invalid_in_a_row >= INVALID_IN_A_ROW:
                 what = f"sensor data invalid, {exchange.invalid_in_a_row} datagrams in a row."
-            return f"{self._name}, vehicle {exchange.vehicle_id}: {what} {exchange.refusal}"
+            return f"{self.name}, vehicle {exchange.vehicle_id}: {what} {exchange.refusal}"
 
         # Another version stays another one: it is logged once.
         is_version = exchange.refused_field == VERSION_FIELD
@@ -384,5 +394,51 @@ class FleetWire:
         self._log_limit.warn(f"{kind}{exchange.vehicle_id}", now_s, text, period_s)
 
     def _log(self, exchange: Exchange, what: str, now_s: float) -> None:
-        text = f"{self._name}, vehicle {exchange.vehicle_id}: {what}"
+        text = f"{self.name}, vehicle {exchange.vehicle_id}: {what}"
         self._log_limit.warn(f"{what[:12]}{exchange.vehicle_id}", now_s, text)
+
+
+def open_link(
+    vehicle: VehicleConfig, wire: FleetWire, config: GazeboConfig, network: Network, host: str
+) -> VehicleLink:
+    """Open a vehicle's link to the simulator on ``host`` and have ``wire`` listen to it.
+
+    Raises:
+        PortClashError: its port is in use.
+    """
+    step_us = config.physics_step_us
+    if not config.ardupilot_compat and config.shared_socket:
+        shared, plugin = _shared_socket(wire, config, network, host), (host, config.actuator_port)
+        return VehicleLink(
+            PicoExchange(vehicle.id, step_us), lambda data: shared.send_to(data, plugin)
+        )
+    here, there = config.addresses(vehicle, host)
+    try:
+        if config.ardupilot_compat:
+            transport = network.bind(*here, peer=there)
+            link = VehicleLink(ServoExchange(vehicle.id, step_us), transport.send, transport)
+        else:
+            exchange = PicoExchange(vehicle.id, step_us)
+            name = f"{wire.name}, vehicle {vehicle.id}"
+            accept_from = SenderFilter(there, exchange.stats, name, wire.now_s)
+            transport = network.bind(*here, accept_from=accept_from)
+            link = VehicleLink(exchange, lambda data: transport.send_to(data, there), transport)
+    except PortClashError as exc:
+        raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
+    wire.listen(vehicle.id, transport, lambda _: link)
+    return link
+
+
+def _shared_socket(
+    wire: FleetWire, config: GazeboConfig, network: Network, host: str
+) -> DatagramTransport:
+    """The one socket of a fleet; opened for its first vehicle."""
+    known = wire.listening(SHARED_KEY)
+    if known is not None:
+        return known
+    port = SharedPort(wire.name, wire.now_s)
+    accept_from = SenderFilter((host, config.actuator_port), port.stats, wire.name, wire.now_s)
+    shared = network.bind(config.bind_host(host), config.sensor_port, accept_from=accept_from)
+    wire.listen(SHARED_KEY, shared, lambda data: port.lane_of(data, wire.lanes))
+    wire.shared_port = port
+    return shared

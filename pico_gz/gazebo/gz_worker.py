@@ -1,15 +1,20 @@
-"""The process that uses Gazebo's Python bindings.
+"""The program that uses Gazebo's Python bindings, in another process.
 
-Their ``request`` holds the interpreter while it waits and hangs when there is a subscription
-in the same process; their callbacks run on foreign threads and print to stdout. So requests are
-made by one worker and topics are read by another, and the kit talks to both over a socket. With
-the standard library only, so that any Python that has the bindings can run it::
+The bindings come for the system's Python, which does not have the kit. So this file imports the
+standard library only, and any Python that has the bindings can run it::
 
     python -P gz_worker.py requests|topics SOCKET_FD
+    python -P gz_worker.py sdformat < FILE
+
+The transport's ``request`` holds the interpreter while it waits and hangs when there is a
+subscription in the same process; its callbacks run on foreign threads and print to stdout. So
+requests are made by one worker and topics are read by another, and the kit talks to both over a
+socket. sdformat reads one file from stdin and writes one JSON object to stdout.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -60,7 +65,7 @@ class TopicHub:
         self._node.subscribe_raw(topic, take, kind, self._options.subscribe())
 
     def unsubscribe(self, topic: str) -> None:
-        """Read it no more."""
+        """Stop reading a topic."""
         self._node.unsubscribe(topic)
         with self._lock:
             self._newest.pop(topic, None)
@@ -72,7 +77,7 @@ class TopicHub:
         self._publishers[topic].publish_raw(data, kind)
 
     def take(self) -> dict[str, tuple[int, bytes]]:
-        """What is new."""
+        """Take the newest message per topic since the last call."""
         with self._lock:
             newest, self._newest = self._newest, {}
         return newest
@@ -114,8 +119,35 @@ class BoundNode:
         return self._transport._transport.Node.advertise(self._node, topic, kind, options)
 
 
+def read_strictly(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the complaints of sdformat14: what it refuses, and what it only mentions."""
+    import sdformat14 as sdformat
+
+    usual = sdformat.ParserConfig()
+    strict = sdformat.ParserConfig()
+    strict.set_unrecognized_elements_policy(sdformat.EnforcementPolicy.ERR)
+    strict.set_warnings_policy(sdformat.EnforcementPolicy.ERR)
+    refused = _complaints(sdformat, text, usual)
+    both = _complaints(sdformat, text, strict)
+    return {"refused": refused, "mentioned": [found for found in both if found not in refused]}
+
+
+def _complaints(sdformat: Any, text: str, config: Any) -> list[dict[str, Any]]:
+    try:
+        sdformat.Root().load_sdf_string(text, config)
+    except sdformat.SDFErrorsException as failed:
+        return [
+            {"code": int(error.code()), "line": error.line_number(), "message": error.message()}
+            for error in failed.errors
+        ]
+    return []
+
+
 def main(arguments: list[str]) -> int:
-    """Serve one of the two roles."""
+    """Serve one of the three roles."""
+    if arguments == ["sdformat"]:
+        json.dump(read_strictly(sys.stdin.read()), sys.stdout)
+        return 0
     role, number = arguments
     # Whatever the bindings print must not reach the kit's own stdout.
     os.dup2(2, 1)

@@ -1,25 +1,23 @@
-"""Settings of the wire to Gazebo, and how links open."""
+"""Settings of the wire to Gazebo, and one vehicle's link on it."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
 import socket
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.ports import FDM_BASE, FDM_STRIDE, PortRules, vehicle_ports
 from pico_gz.core.vehicle_config import VehicleConfig
-from pico_gz.errors import ConfigError, PortClashError, SimulatorConnectionError
-from pico_gz.gazebo.exchange import PicoExchange, ServoExchange
-from pico_gz.gazebo.fleet_wire import FleetWire
-from pico_gz.gazebo.vehicle_link import SenderFilter, SharedPort, VehicleLink
-from pico_gz.wire.datagrams import Address, DatagramTransport, Network
+from pico_gz.errors import ConfigError, DecodeError, SimulatorConnectionError
+from pico_gz.gazebo.exchange import Exchange, WireStats
+from pico_gz.wire.datagrams import Address, DatagramTransport
+from pico_gz.wire.pico_json import decode_sensors, peek_vehicle_id
 
 log = logging.getLogger(__name__)
-
-# What a shared socket is called among the vehicles' ids.
-SHARED_KEY = 0
 
 
 class GazeboConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,59 +120,109 @@ class GazeboConfig(msgspec.Struct, frozen=True, kw_only=True):
         return (here, sensor), (server_host, actuator)
 
 
-class LinkOpener:
-    """Opens the links of vehicles: a socket each, or one for all.
+class VehicleLink:
+    """One vehicle's exchange with where its packets go.
 
     Attributes:
-        shared_port: finds the vehicle of a datagram on the shared socket; ``None``: there is none.
+        exchange: the state of the exchange.
+        send: hands a packet to the network.
+        socket: where only its own records come in; ``None`` for a shared one.
+        awaited: a step is not finished without its record.
+        joining: it has not spoken yet.
+        patient: while joining, a step waits a moment for it.
     """
 
-    def __init__(self, config: GazeboConfig, network: Network, name: str, host: str) -> None:
-        self._config = config
-        self._network = network
+    __slots__ = ("awaited", "exchange", "joining", "patient", "send", "socket")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        send: Callable[[bytes], bool],
+        socket: DatagramTransport | None = None,
+    ) -> None:
+        self.exchange = exchange
+        self.send = send
+        self.socket = socket
+        self.awaited = True
+        self.joining = True
+        self.patient = True
+
+    def is_behind(self, target_us: int) -> bool:
+        """Whether a step to ``target_us`` has to wait for it."""
+        if self.joining:
+            return self.awaited and self.patient
+        return self.awaited and self.exchange.clock.time_us < target_us
+
+
+class SenderFilter:
+    """Accepts the simulator's datagrams and counts all others.
+
+    A simple simulator may send from another port than the one it listens on. So its whole host
+    is accepted, until the port that our packets go to has sent: from then on only that one.
+    """
+
+    def __init__(
+        self, simulator: Address, stats: WireStats, name: str, now_s: Callable[[], float]
+    ) -> None:
+        self._simulator = simulator
+        self._stats = stats
         self._name = name
-        self._host = host
-        self._shared: DatagramTransport | None = None
-        self.shared_port: SharedPort | None = None
+        self._now_s = now_s
+        self._is_known = False
+        self._log_limit = RateLimitedLog(log)
 
-    def open(self, vehicle: VehicleConfig, wire: FleetWire) -> VehicleLink:
-        """Open a vehicle's link and have ``wire`` listen to it.
+    def __call__(self, sender: Address) -> bool:
+        """Whether a datagram of ``sender`` is accepted."""
+        if sender == self._simulator:
+            self._is_known = True
+            return True
+        if not self._is_known and sender[0] == self._simulator[0]:
+            return True
+        self._stats.foreign += 1
+        self._log_limit.warn("foreign", self._now_s(), lambda: self._text(sender))
+        return False
 
-        Raises:
-            PortClashError: its port is in use.
-        """
-        config, step_us = self._config, self._config.physics_step_us
-        if not config.ardupilot_compat and config.shared_socket:
-            shared, there = self._shared_socket(wire), (self._host, config.actuator_port)
-            return VehicleLink(
-                PicoExchange(vehicle.id, step_us), lambda data: shared.send_to(data, there)
-            )
-        here, there = config.addresses(vehicle, self._host)
+    def _text(self, sender: Address) -> str:
+        return (
+            f"{self._name}: foreign datagram of {sender[0]}:{sender[1]} dropped; "
+            f"the simulator is {self._simulator[0]}:{self._simulator[1]}."
+        )
+
+
+class SharedPort:
+    """Finds the lane of what arrives on a socket that a whole fleet shares.
+
+    Attributes:
+        stats: of what belongs to no vehicle.
+    """
+
+    def __init__(self, name: str, now_s: Callable[[], float]) -> None:
+        self.stats = WireStats()
+        self._name = name
+        self._now_s = now_s
+        self._log_limit = RateLimitedLog(log)
+
+    def lane_of(self, data: bytes, lanes: Mapping[int, VehicleLink]) -> VehicleLink | None:
+        """Return whose datagram it is; ``None`` when it belongs to no vehicle."""
+        vehicle_id = peek_vehicle_id(data)
+        lane = lanes.get(vehicle_id)
+        if lane is None:
+            self._drop(vehicle_id, data)
+        return lane
+
+    def _drop(self, vehicle_id: int, data: bytes) -> None:
+        if 1 <= vehicle_id <= 255:
+            self.stats.foreign += 1
+            text = f"foreign datagram dropped: vehicle {vehicle_id} is not in the fleet."
+            self._log_limit.warn("foreign", self._now_s(), f"{self._name}: {text}")
+        else:
+            self.stats.broken += 1
+            self._log_limit.warn("broken", self._now_s(), lambda: self._broken_text(data))
+
+    def _broken_text(self, data: bytes) -> str:
+        what = f"{self._name}: unreadable datagram of {len(data)} bytes dropped."
         try:
-            if config.ardupilot_compat:
-                transport = self._network.bind(*here, peer=there)
-                link = VehicleLink(ServoExchange(vehicle.id, step_us), transport.send, transport)
-            else:
-                exchange = PicoExchange(vehicle.id, step_us)
-                name = f"{self._name}, vehicle {vehicle.id}"
-                accept_from = SenderFilter(there, exchange.stats, name, wire.now_s)
-                transport = self._network.bind(*here, hears=accept_from)
-                link = VehicleLink(exchange, lambda data: transport.send_to(data, there), transport)
-        except PortClashError as exc:
-            raise PortClashError(f"Vehicle {vehicle.id}: {exc.message}", hint=exc.hint) from exc
-        wire.listen(vehicle.id, transport, lambda _: link)
-        return link
-
-    def close(self) -> None:
-        """Forget the shared socket, which its wire has closed."""
-        self._shared = self.shared_port = None
-
-    def _shared_socket(self, wire: FleetWire) -> DatagramTransport:
-        if self._shared is None:
-            host = self._config.bind_host(self._host)
-            simulator: Address = self._host, self._config.actuator_port
-            self.shared_port = port = SharedPort(self._name, wire.now_s)
-            accept_from = SenderFilter(simulator, port.stats, self._name, wire.now_s)
-            self._shared = self._network.bind(host, self._config.sensor_port, hears=accept_from)
-            wire.listen(SHARED_KEY, self._shared, lambda data: port.lane_of(data, wire.lanes))
-        return self._shared
+            decode_sensors(data)
+        except DecodeError as exc:
+            return f"{what} {exc.message}"
+        return what

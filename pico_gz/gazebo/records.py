@@ -19,6 +19,7 @@ from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.kinematics import Motion
+from pico_gz.wire.servo import drive_values
 from pico_gz.wire.state import StateRecord
 
 
@@ -129,7 +130,7 @@ class WireMotion:
         self._half_track_m = 0.5 * spec.effective_track_m
         self._radius_m = spec.wheel_radius_m
         self._max_speed = spec.max_speed
-        self._is_skid = spec.drive is DriveKind.SKID
+        self._drive = spec.drive
         self.motion = Motion()
 
     def update(self, record: StateRecord, command: ActuatorCommands | None, dt_us: int) -> Motion:
@@ -144,7 +145,7 @@ class WireMotion:
         if record.wind_ned_mps is not None:
             motion.wind_n_mps, motion.wind_e_mps, _ = record.wind_ned_mps
         self._turn_wheels(dt_us / US_PER_S)
-        self._load_motors(*_wheel_commands(command, self._is_skid))
+        self._load_motors(*_wheel_commands(command, self._drive))
         return motion
 
     def _rotate(self, w: float, x: float, y: float, z: float) -> None:
@@ -190,8 +191,6 @@ class WireMotion:
         motion.load_right = min(abs(right - ratio), 1.0)
 
 
-def _wheel_commands(command: ActuatorCommands | None, skid: bool) -> tuple[float, float]:
-    if command is None or not command.motors:
-        return 0.0, 0.0
-    left = command.motors[0]
-    return left, command.motors[1] if skid and len(command.motors) > 1 else left
+def _wheel_commands(command: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:
+    first, second = drive_values(command, drive)
+    return first, second if drive is DriveKind.SKID else first

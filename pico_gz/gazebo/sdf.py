@@ -1,10 +1,15 @@
-"""SDF as a tree of elements with line numbers."""
+"""SDF as a tree, and the elements that generated files may have."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from xml.parsers import expat
+
+from pico_gz.errors import WorldTemplateError
 
 MAX_BYTES = 8_000_000
 MAX_DEPTH = 64
@@ -158,3 +163,181 @@ class _Reader:
     @property
     def _line(self) -> int:
         return self._parser.CurrentLineNumber + self._skipped
+
+
+# One line per element: its attributes (``@``), then its children; ``*`` marks those that may come
+# more than once. ``parent/child`` is for an element that differs by its parent. Elements without a
+# line hold text only. What is inside a ``<plugin>`` is up to the plugin.
+_TABLE = """
+sdf @version: world model
+world @name: physics gravity magnetic_field spherical_coordinates plugin* scene light* model*
+physics @name @type: max_step_size real_time_factor
+spherical_coordinates: surface_model world_frame_orientation latitude_deg longitude_deg elevation heading_deg
+scene: ambient background grid
+light @name @type: pose cast_shadows diffuse specular direction
+model @name: pose static link* joint* plugin*
+link @name: pose inertial collision* visual* sensor*
+pose @degrees:
+inertial: pose mass inertia
+inertia: ixx iyy izz
+collision @name: pose geometry surface
+visual @name: pose geometry material
+geometry: box cylinder plane mesh
+box: size
+cylinder: radius length
+plane: normal size
+mesh: uri
+material: ambient diffuse
+surface: friction
+friction: ode
+ode: mu mu2 fdir1
+joint @name @type: parent child axis
+axis: xyz limit dynamics
+limit: lower upper effort velocity
+dynamics: damping friction
+dynamics/friction:
+sensor @name @type: pose topic always_on update_rate imu magnetometer air_pressure lidar camera
+imu: angular_velocity linear_acceleration
+angular_velocity: x y z
+linear_acceleration: x y z
+magnetometer: x y z
+x: noise
+y: noise
+z: noise
+noise @type: mean stddev bias_mean bias_stddev
+air_pressure: reference_altitude pressure
+pressure: noise
+lidar: scan range
+scan: horizontal
+horizontal: samples resolution min_angle max_angle
+range: min max resolution
+camera: horizontal_fov image clip
+image: width height format
+clip: near far
+"""  # noqa: E501
+
+# How many numbers the text of an element holds.
+_COUNTS = {
+    "pose": 6, "gravity": 3, "magnetic_field": 3, "xyz": 3, "normal": 3, "fdir1": 3,
+    "direction": 3, "ambient": 4, "diffuse": 4, "specular": 4, "background": 4,
+}  # fmt: skip
+_SINGLE_NUMBERS = (
+    "max_step_size real_time_factor latitude_deg longitude_deg elevation heading_deg mass ixx iyy"
+    " izz radius length mu mu2 lower upper effort velocity damping update_rate mean stddev"
+    " bias_mean bias_stddev reference_altitude samples resolution min_angle max_angle min max"
+    " horizontal_fov width height near far"
+)
+NUMBER_COUNTS: dict[str, tuple[int, ...]] = {
+    **{tag: (count,) for tag, count in _COUNTS.items()},
+    **dict.fromkeys(_SINGLE_NUMBERS.split(), (1,)),
+    "size": (2, 3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """What an element may hold."""
+
+    attributes: frozenset[str] = frozenset()
+    children: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
+
+
+TEXT_ONLY = Element()
+
+
+@cache
+def elements() -> dict[str, Element]:
+    """The table by element name, or by ``parent/child``."""
+    return dict(_parsed(line) for line in _TABLE.strip().splitlines())
+
+
+def _parsed(line: str) -> tuple[str, Element]:
+    head, _, tail = line.partition(":")
+    name, *attributes = head.split()
+    children = tail.split()
+    return name, Element(
+        frozenset(attribute.removeprefix("@") for attribute in attributes),
+        frozenset(child.removesuffix("*") for child in children),
+        frozenset(child.removesuffix("*") for child in children if child.endswith("*")),
+    )
+
+
+_MAX_REPORTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SdfProblem:
+    """Something that does not belong into SDF, and its line."""
+
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+def require_sdf(text: str, name: str) -> None:
+    """Refuse generated text that Gazebo would not take as it is meant.
+
+    Raises:
+        WorldTemplateError: it is no XML, or has unknown, repeated or misplaced elements.
+    """
+    problems = check_sdf(text)
+    if problems:
+        listed = "; ".join(map(str, problems[:_MAX_REPORTED]))
+        raise WorldTemplateError(f"{name} would not be valid SDF: {listed}.")
+
+
+def check_sdf(text: str) -> list[SdfProblem]:
+    """Everything that is wrong with a text, in the order of its lines."""
+    try:
+        root = parse_sdf(text, limit=len(text))
+    except SdfError as error:
+        return [SdfProblem(error.line, error.message)]
+    found = []
+    if root.tag != "sdf":
+        found.append(SdfProblem(root.line, f"the outermost element is <sdf>, not <{root.tag}>"))
+    found += _check_element(root, _rule(root))
+    return sorted(found, key=lambda problem: problem.line)
+
+
+def _rule(node: Node) -> Element:
+    table = elements()
+    special = table.get(f"{node.parent.tag}/{node.tag}") if node.parent else None
+    return special or table.get(node.tag, TEXT_ONLY)
+
+
+def _check_element(node: Node, rule: Element) -> Iterator[SdfProblem]:
+    """An element, its place among its siblings left aside, and everything below it."""
+    for name in sorted(node.attributes.keys() - rule.attributes):
+        yield SdfProblem(node.line, f"<{node.tag}> has no attribute {name!r}")
+    counts = NUMBER_COUNTS.get(node.tag)
+    if counts and not node.children and not _holds_numbers(node.text, counts):
+        amount, text = " or ".join(map(str, counts)), node.text.strip()
+        yield SdfProblem(node.line, f"<{node.tag}> holds {amount} finite number(s), not {text!r}")
+    tags: set[str] = set()
+    names: set[str] = set()
+    for child in node.children:
+        if child.tag not in rule.children:
+            yield SdfProblem(child.line, f"<{child.tag}> does not belong into <{node.tag}>")
+        elif child.tag in tags and child.tag not in rule.repeated:
+            yield SdfProblem(child.line, f"<{node.tag}> has a second <{child.tag}>")
+        tags.add(child.tag)
+        if child.tag == "plugin":
+            continue
+        if "name" in child.attributes:
+            # Unique among all children, of any kind: Gazebo's own checker insists.
+            if not child.name or child.name in names:
+                what = f"two children named {child.name!r}, or an empty name"
+                yield SdfProblem(child.line, f"<{node.tag}> has {what}")
+            names.add(child.name)
+        yield from _check_element(child, _rule(child))
+
+
+def _holds_numbers(text: str, counts: tuple[int, ...]) -> bool:
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        return False
+    return len(numbers) in counts and all(map(math.isfinite, numbers))

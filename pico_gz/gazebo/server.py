@@ -119,7 +119,7 @@ class GazeboOutput:
     Safe from any thread.
 
     Attributes:
-        problem: the first line after which the world is of no use; empty while all is well.
+        problem: the first line after which the world is of no use; ``None`` while all is well.
         hint: what to do about it, or about an end that is to be expected.
     """
 
@@ -127,7 +127,7 @@ class GazeboOutput:
         self._lines: deque[str] = deque(maxlen=TAIL_LINES)
         self._logged: set[str] = set()
         self._lock = threading.Lock()
-        self.problem = ""
+        self.problem: str | None = None
         self.hint = ""
 
     def take(self, line: str) -> None:
@@ -160,7 +160,7 @@ class GazeboOutput:
         if _NOT_LOADED in text and _NEEDED.search(text):
             self.hint = (
                 "Set PICO_GZ_PLUGIN_PATH to the folder of libArduPilotPlugin.so; "
-                "pico-gz doctor tells more."
+                "pico-gz doctor says more."
             )
             self.problem = text
         elif _NOT_BOUND in text:
@@ -217,12 +217,12 @@ class GazeboServer:
         """Of Gazebo; ``None`` while it runs."""
         return self._process.exit_code
 
-    def problem(self) -> str:
-        """Why this Gazebo is of no use, as a sentence; empty while all is well. Never blocks."""
+    def problem(self) -> str | None:
+        """Why this Gazebo is of no use, as a sentence; ``None`` while all is well. Never blocks."""
         if self.output.problem:
             return f"Gazebo cannot be used: {self.output.problem}"
         if self._stopped or self.exit_code is None:
-            return ""
+            return None
         return f"Gazebo ended by itself with code {self.exit_code}."
 
     def failure(self, message: str = "") -> LaunchError:
@@ -232,7 +232,7 @@ class GazeboServer:
         if not hint and tail:
             hint = f"Its last words: {tail[-1]}"
         return LaunchError(
-            message or self.problem(),
+            message or self.problem() or "Gazebo ended.",
             command=self._process.command,
             exit_code=self.exit_code,
             output_tail=tail,

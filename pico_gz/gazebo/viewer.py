@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from pico_gz.bridge.published import FleetView
 from pico_gz.core.frames import enu_from_ned, quat_enu_flu_from_ned_frd
@@ -14,22 +13,13 @@ from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.errors import PicoGzError
 from pico_gz.gazebo.gz_messages import GzPose
+from pico_gz.gazebo.world_control import GzControl
 
 log = logging.getLogger(__name__)
 
 PERIOD_S = 1.0 / 30.0
 _JOIN_S = 3.0
 _LOG_PERIOD_S = 10.0
-
-
-class Mover(Protocol):
-    """What ``GzControl`` offers."""
-
-    def set_poses(self, poses: list[GzPose]) -> None:
-        """Put models somewhere else."""
-
-    def close(self) -> None:
-        """Let go."""
 
 
 def gazebo_pose(name: str, truth: VehicleTruth) -> GzPose:
@@ -47,7 +37,7 @@ class GazeboViewer:
     Args:
         names: of the models, by vehicle id; other vehicles are not shown.
         open_mover: reaches the world; called on the thread.
-        problem: why Gazebo is gone, empty while it is there.
+        problem: why Gazebo is gone, ``None`` while it is there.
         on_close: called at the end.
         clock: monotonic wall clock [s].
     """
@@ -55,9 +45,9 @@ class GazeboViewer:
     def __init__(
         self,
         names: Mapping[int, str],
-        open_mover: Callable[[], Mover],
+        open_mover: Callable[[], GzControl],
         *,
-        problem: Callable[[], str] = lambda: "",
+        problem: Callable[[], str | None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -73,7 +63,7 @@ class GazeboViewer:
         self._thread = threading.Thread(target=self._run, name="gazebo-viewer", daemon=True)
 
     def start(self) -> GazeboViewer:
-        """Begin to show."""
+        """Start the thread that moves the models."""
         self._thread.start()
         return self
 
@@ -90,7 +80,7 @@ class GazeboViewer:
             self._thread.join(_JOIN_S)
         self._on_close()
 
-    def show(self, mover: Mover) -> bool:
+    def show(self, mover: GzControl) -> bool:
         """Send the newest poses, if they are new; returns whether they were."""
         view = self._view
         if view is None or view is self._shown:
@@ -106,12 +96,12 @@ class GazeboViewer:
         return True
 
     def _run(self) -> None:
-        mover: Mover | None = None
+        mover: GzControl | None = None
         try:
             mover = self._open_mover()
             while not self._stop.wait(PERIOD_S):
                 if problem := self._problem():
-                    log.warning("The view is gone, the run goes on: %s", problem)
+                    log.warning("The view is gone, the run continues: %s", problem)
                     return
                 self._show_or_log(mover)
         except PicoGzError as exc:
@@ -120,7 +110,7 @@ class GazeboViewer:
             if mover is not None:
                 mover.close()
 
-    def _show_or_log(self, mover: Mover) -> None:
+    def _show_or_log(self, mover: GzControl) -> None:
         try:
             self.show(mover)
         except PicoGzError as exc:

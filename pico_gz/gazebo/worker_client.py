@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pico_gz.core.guarded_process import GuardedProcess
 from pico_gz.errors import (
@@ -39,15 +39,6 @@ class Role(StrEnum):
     TOPICS = "topics"
 
 
-class Worker(Protocol):
-    """What ``WorkerProcess`` offers."""
-
-    connection: Any
-
-    def close(self) -> None:
-        """End it."""
-
-
 class WorkerProcess:
     """Starts a worker on creation; ``connection`` talks to it. It ends with us.
 
@@ -65,7 +56,7 @@ class WorkerProcess:
         if not python:
             raise MissingProgramError(
                 f"Gazebo's Python bindings ({MODULE}) are not here.",
-                hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor tells more.",
+                hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor says more.",
             )
         ours, theirs = socket.socketpair()
         with theirs:
@@ -87,7 +78,7 @@ class WorkerProcess:
                 f"Gazebo's Python bindings cannot be used: {problem}.",
                 command=self._process.command,
                 exit_code=self._process.exit_code,
-                hint="pico-gz doctor tells more.",
+                hint="pico-gz doctor says more.",
             )
 
     def close(self) -> None:
@@ -125,11 +116,13 @@ class GzTransport:
         self,
         environment: Mapping[str, str] | None = None,
         *,
-        start: Callable[[Role], Worker] | None = None,
+        start: Callable[[Role], WorkerProcess] | None = None,
     ) -> None:
         given = dict(environment or {})
-        self._start: Callable[[Role], Worker] = start or (lambda role: WorkerProcess(role, given))
-        self._workers: dict[Role, Worker] = {}
+        self._start: Callable[[Role], WorkerProcess] = start or (
+            lambda role: WorkerProcess(role, given)
+        )
+        self._workers: dict[Role, WorkerProcess] = {}
         # One lock each: a request that waits must not delay a topic.
         self._request_lock, self._topic_lock = threading.Lock(), threading.Lock()
         self._closed = False

@@ -12,7 +12,7 @@ from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import PicoGzError, SimulatorError, SimulatorTimeoutError, did_you_mean
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, GzStatistics
-from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
+from pico_gz.gazebo.sensors import GazeboSensorTopics
 from pico_gz.gazebo.worker_client import GzTransport
 
 # The service that lists the worlds of a Gazebo.
@@ -56,7 +56,7 @@ class GzControl:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close on exit, whatever happened."""
+        """Close on exit."""
         self.close()
 
     # --- watching -------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class GzControl:
     def _command(self, name: str, data: bytes, kind: str, *, wait: bool, what: str) -> None:
         reply = self._ask(f"{name}/blocking" if wait else name, data, kind)
         if not messages.read_boolean(reply):
-            raise SimulatorError(f"Gazebo refused to {what}.", hint="Its log tells why.")
+            raise SimulatorError(f"Gazebo refused to {what}.", hint="See its log.")
 
     def _ask(self, name: str, data: bytes, kind: str) -> bytes:
         try:
@@ -229,7 +229,7 @@ class GzControl:
             if newer > count and messages.read_statistics(data).paused is paused:
                 return
             if self._now_s() >= deadline_s:
-                what = "pause" if paused else "go on"
+                what = "pause" if paused else "continue"
                 raise SimulatorTimeoutError(f"Gazebo did not {what} within {timeout_s:g} s.")
 
 

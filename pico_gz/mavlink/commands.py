@@ -37,7 +37,7 @@ def integer_in(value: float, low: int, high: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandRequest:
     """A command, from either message; ``params`` are numbers 1..7 at index 0..6."""
 
     number: int
@@ -69,7 +69,7 @@ class CommandService(Service):
         super().__init__(endpoint)
         self._inject = endpoint.shared.inject
         vehicle = endpoint.vehicle
-        self._table: dict[int, Callable[[Command], int]] = {
+        self._table: dict[int, Callable[[CommandRequest], int]] = {
             mav.MAV_CMD_NAV_RETURN_TO_LAUNCH: lambda _: vehicle.set_mode(Mode.RTL),
             mav.MAV_CMD_DO_SET_MODE: self._set_mode,
             mav.MAV_CMD_DO_CHANGE_SPEED: self._change_speed,
@@ -113,13 +113,13 @@ class CommandService(Service):
 
     def _on_long(self, m: Message, channel: Channel) -> None:
         params = (m.param1, m.param2, m.param3, m.param4, m.param5, m.param6, m.param7)
-        self._run(Command(m.command, params, False, channel), m)
+        self._run(CommandRequest(m.command, params, False, channel), m)
 
     def _on_int(self, m: Message, channel: Channel) -> None:
         params = (m.param1, m.param2, m.param3, m.param4, m.x, m.y, m.z)
-        self._run(Command(m.command, params, True, channel, m.frame), m)
+        self._run(CommandRequest(m.command, params, True, channel, m.frame), m)
 
-    def _run(self, command: Command, message: Message) -> None:
+    def _run(self, command: CommandRequest, message: Message) -> None:
         result: int = Result.FAILED
         try:
             action = self._table.get(command.number)
@@ -144,19 +144,19 @@ class CommandService(Service):
 
     # --- what the commands do; params of MAV_CMD are named in its table ---------------------
 
-    def _set_mode(self, command: Command) -> Result:
+    def _set_mode(self, command: CommandRequest) -> Result:
         base_mode, mode = command.whole(1, 0, 255), command.whole(2, 0, 255)
         if not base_mode & mav.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
             return Result.UNSUPPORTED
         return self._vehicle.set_mode(mode)
 
-    def _change_speed(self, command: Command) -> Result:
+    def _change_speed(self, command: CommandRequest) -> Result:
         speed_mps = command.params[1]
         if not (math.isfinite(speed_mps) and speed_mps >= 0.0):
             return Result.DENIED
         return self._vehicle.change_speed(speed_mps)
 
-    def _set_home(self, command: Command) -> Result:
+    def _set_home(self, command: CommandRequest) -> Result:
         if command.params[0] == 1.0:
             return self._vehicle.set_home_here()
         lat_e7, lon_e7 = command.place_e7()
@@ -167,7 +167,7 @@ class CommandService(Service):
             alt_m += self._endpoint.telemetry().home_alt_m
         return self._vehicle.set_home(lat_e7, lon_e7, alt_m)
 
-    def _reposition(self, command: Command) -> int:
+    def _reposition(self, command: CommandRequest) -> int:
         if not command.is_int:
             return _INT_ONLY
         lat_e7, lon_e7 = command.place_e7()
@@ -180,12 +180,12 @@ class CommandService(Service):
             change_mode=bool(flags & mav.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE),
         )
 
-    def _calibrate(self, command: Command) -> Result:
+    def _calibrate(self, command: CommandRequest) -> Result:
         if not all(math.isfinite(value) for value in command.params):
             return Result.DENIED
         return self._vehicle.calibrate(command.params)
 
-    def _storage(self, command: Command) -> Result:
+    def _storage(self, command: CommandRequest) -> Result:
         action = command.whole(1, 0, 4)
         if action == _STORAGE_RESET:
             return self._vehicle.params.reset()
@@ -194,12 +194,12 @@ class CommandService(Service):
         # Reading is always done.
         return Result.ACCEPTED if action < _STORAGE_WRITE else Result.UNSUPPORTED
 
-    def _arm_disarm(self, command: Command) -> Result:
+    def _arm_disarm(self, command: CommandRequest) -> Result:
         arm = command.whole(1, 0, 1)
         force = command.params[1] == _FORCE_MAGIC
         return self._vehicle.arm(force=force) if arm else self._vehicle.disarm(force=force)
 
-    def _inject_failure(self, command: Command) -> Result:
+    def _inject_failure(self, command: CommandRequest) -> Result:
         if self._inject is None:
             return Result.UNSUPPORTED
         unit, kind, instance = (command.whole(number, 0, 255) for number in (1, 2, 3))
@@ -215,7 +215,7 @@ class CommandService(Service):
 
     # --- requests for messages ----------------------------------------------------------------
 
-    def _request_message(self, command: Command) -> Result:
+    def _request_message(self, command: CommandRequest) -> Result:
         msg_id, channel = command.whole(1, 0, _MAX_MESSAGE_ID), command.channel
         if msg_id in telemetry.TELEMETRY_IDS:
             return self._report(msg_id, channel)
@@ -235,18 +235,18 @@ class CommandService(Service):
             self._endpoint.reply(channel, message)
         return Result.ACCEPTED
 
-    def _capabilities(self, command: Command) -> Result:
+    def _capabilities(self, command: CommandRequest) -> Result:
         command.whole(1, 1, 1)
         self._on_version_request(None, command.channel)
         return Result.ACCEPTED
 
-    def _banner(self, command: Command) -> Result:
+    def _banner(self, command: CommandRequest) -> Result:
         for line in telemetry.banner():
             for message in telemetry.status_messages(_SEVERITY_INFO, line):
                 self._endpoint.reply(command.channel, message)
         return Result.ACCEPTED
 
-    def _set_message_interval(self, command: Command) -> Result:
+    def _set_message_interval(self, command: CommandRequest) -> Result:
         """Change the rate of one message; 0 is its default, -1 stops it."""
         msg_id = command.whole(1, 0, _MAX_MESSAGE_ID)
         if msg_id not in STREAMABLE:
@@ -259,7 +259,7 @@ class CommandService(Service):
         streams.set_interval(msg_id, wanted_us)
         return Result.ACCEPTED
 
-    def _get_message_interval(self, command: Command) -> Result:
+    def _get_message_interval(self, command: CommandRequest) -> Result:
         """Answer with the interval; it is 0 for a message that does not exist here."""
         msg_id = command.whole(1, 0, 0xFFFF)
         interval_us = 0

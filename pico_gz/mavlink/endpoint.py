@@ -362,7 +362,7 @@ class VehicleEndpoint:
         try:
             handler(message, channel)
         except Exception:
-            # A message must never end a run; whatever it provoked is ours to mend.
+            # A message must never end a run; what it provoked is a fault of this code.
             self.shared.counters.handler_errors += 1
             _log.exception("Vehicle %d: handling %s", self.system_id, message.get_type())
 

@@ -219,7 +219,6 @@ class FleetMavlink:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close on leaving it."""
         self.close()
 
     def add_vehicle(self, one: VehicleLinkPlan) -> None:
@@ -356,12 +355,12 @@ class FleetMavlink:
         self._endpoints[vehicle_id].set_link_failure(kind)
 
     def _switch_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
-        if unit == "mavlink":
-            self.set_link_failure(vehicle_id, kind)
-        elif self._settings.inject is None:
-            raise MavlinkError(f"Nothing here can switch failures of {unit}.")
-        else:
+        if self._settings.inject is not None:  # knows of every failure, those of links too
             self._settings.inject(vehicle_id, unit, kind)
+        elif unit == "mavlink":
+            self.set_link_failure(vehicle_id, kind)
+        else:
+            raise MavlinkError(f"Nothing here can switch failures of {unit}.")
 
     # --- looking at it --------------------------------------------------------------------------
 

@@ -65,7 +65,8 @@ class LinkRouter:
             PortClashError: the port is in use.
             ConfigError: a host name is unknown.
         """
-        if spec.listens and not is_loopback(spec.host):
+        # The address that the whole kit listens on was warned of with [net] bind.
+        if spec.listens and not is_loopback(spec.host) and spec.host != self._bind:
             _log.warning("%s: %s can be reached from other machines.", who, spec)
         self._opened += 1
         link_id = self._opened & 0xFF

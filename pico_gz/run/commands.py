@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.bridge.clock import speed_of
+from pico_gz.bridge.clock import speed_of, with_speed
 from pico_gz.bridge.published import BridgeEvent, BridgeState
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.portable_math import DEG_PER_RAD
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import ConfigError
 from pico_gz.run.control_socket import Command
 from pico_gz.run.rc_setup import RcFeeder
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
 # (vehicle id, unit, kind of failure)
@@ -39,20 +41,25 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
         return status_of(bridge)
 
     def toggle(request: Mapping[str, Any]) -> dict[str, Any]:
-        return resume(request) if bridge.is_paused() else pause(request)
+        return resume(request) if bridge.state is BridgeState.PAUSED else pause(request)
 
     def step(request: Mapping[str, Any]) -> dict[str, Any]:
         count = integer(request, "count", 1, MAX_SINGLE_STEPS)
         wanted = bridge.stats.steps + count
         bridge.step(count)
         end_s = time.monotonic() + STEP_ANSWER_S
-        while bridge.stats.steps < wanted and bridge.is_paused() and time.monotonic() < end_s:
+        while (
+            bridge.stats.steps < wanted
+            and bridge.state is BridgeState.PAUSED
+            and time.monotonic() < end_s
+        ):
             time.sleep(0.005)
         return status_of(bridge)
 
     def speed(request: Mapping[str, Any]) -> dict[str, Any]:
         wanted = request.get("speed")
-        bridge.set_speed(None if wanted == "max" else number(request, "speed"))
+        factor = None if wanted == "max" else number(request, "speed")
+        bridge.time_mode = with_speed(bridge.time_mode, factor)
         return status_of(bridge)
 
     def set_pose(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def control_commands(bridge: SitlBridge, fail_unit: Fail) -> dict[str, Command]:
             report_event(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
             return _truth_now(bridge)
 
-        return status_of(bridge, bridge.call(move))
+        return status_of(bridge, bridge.at_step_boundary(move))
 
     def fail(request: Mapping[str, Any]) -> dict[str, Any]:
         unit, kind = str(request.get("unit", "")), str(request.get("type", ""))
@@ -92,11 +99,11 @@ def status_of(
 ) -> dict[str, Any]:
     """How the run stands; vehicles are where the last step left them, or at ``truth_now``."""
     view = bridge.view
-    if truth_now is None and bridge.is_paused():
+    if truth_now is None and bridge.state is BridgeState.PAUSED:
         truth_now = _truth_now(bridge)  # set-pose may have moved them since the last step
     places = {**view.truth, **(truth_now or {})}
     vehicles = {}
-    for vehicle in bridge.vehicles():
+    for vehicle in bridge.vehicles:
         truth, status = places.get(vehicle.id), vehicle.status()
         vehicles[str(vehicle.id)] = {
             "name": vehicle.config.label,
@@ -108,13 +115,8 @@ def status_of(
             "armed": status.armed,
             "last_message": status.last_message,
         }
-    state = bridge.state
-    if bridge.is_paused():
-        state = BridgeState.PAUSED
-    elif state is BridgeState.PAUSED:  # resumed, and the loop has not looked yet
-        state = BridgeState.RUNNING
     return {
-        "state": state.value,
+        "state": bridge.state.value,
         "sim_time_s": view.time_us / 1e6,
         "steps": bridge.stats.steps,
         "lost_steps": bridge.stats.lost_steps,
@@ -128,9 +130,9 @@ def report_event(
     bridge: SitlBridge, kind: str, text: str, vehicle_id: int = 0, *, severity: int = 5
 ) -> None:
     """Report that something happened now; call it between two steps."""
-    bridge.report(
+    bridge.events.add(
         BridgeEvent(
-            time_us=bridge.sim_time_us(),
+            time_us=bridge.view.time_us,
             kind=kind,
             text=text,
             vehicle_id=vehicle_id,
@@ -139,10 +141,15 @@ def report_event(
     )
 
 
+def adapter_of(bridge: SitlBridge, vehicle_id: int) -> SimulatorAdapter:
+    """The adapter that simulates a vehicle."""
+    return bridge.get_adapter(bridge.get_vehicle(vehicle_id).adapter)
+
+
 def _truth_now(bridge: SitlBridge) -> dict[int, VehicleTruth]:
-    """Where the simulators have the vehicles; asked between steps, when nobody is disturbed."""
+    """Where the simulators have the vehicles; read between steps."""
     found: dict[int, VehicleTruth] = {}
-    for name in sorted({vehicle.adapter for vehicle in bridge.vehicles()}):
+    for name in sorted({vehicle.adapter for vehicle in bridge.vehicles}):
         found |= bridge.get_adapter(name).receive_truth()
     return found
 
@@ -170,7 +177,7 @@ _RC_KINDS = (_HEALTHY, "off", "wrong")
 _IMU_UNITS = frozenset({"imu", "gyro", "accel"})
 
 
-class FailureSwitch:
+class FailureSwitch(Snapshot):
     """Switches a failure of one vehicle; what is not a sensor or motor is found here.
 
     Attributes:
@@ -179,15 +186,19 @@ class FailureSwitch:
         external: serves the external autopilots, who see failures only in their records.
     """
 
+    _state_fields = ("active",)
+    _state_types: ClassVar[Mapping[str, Any]] = {"active": dict[int, dict[str, str]]}
+
     def __init__(self, bridge: SitlBridge, rc: RcFeeder | None) -> None:
         self._bridge = bridge
         self._rc = rc
         self.active: Mapping[int, Mapping[str, str]] = {}
         self.link: Callable[[int, str], None] | None = None
         self.external: FdmServer | None = None
+        bridge.timeline.add_state("failures", self)
 
     def __call__(self, vehicle_id: int, unit: str, kind: str) -> None:
-        """Break ``unit`` in the way ``kind``; ``ok`` mends it.
+        """Break ``unit`` in the way ``kind``; ``ok`` repairs it.
 
         Raises:
             ConfigError: there is no such unit or way of failing.
@@ -198,10 +209,20 @@ class FailureSwitch:
             self._fail_link(vehicle_id, kind)
         else:
             self._require_seen(vehicle_id, unit)
-            self._bridge.set_failure(vehicle_id, unit, kind)
+            adapter = adapter_of(self._bridge, vehicle_id)
+            self._bridge.at_step_boundary(lambda: adapter.set_failure(vehicle_id, unit, kind))
         self._note(vehicle_id, unit, kind)
-        self._bridge.between_steps(lambda: self._report(vehicle_id, unit, kind))
+        self._bridge.at_step_boundary(lambda: self._report(vehicle_id, unit, kind))
         if unit in _IMU_UNITS:
+            self._show_imu(vehicle_id)
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Break what was broken; sensors, motors and radio control have a state of their own."""
+        before = self.active
+        super().load_state(state)
+        for vehicle_id in {*before, *self.active}:
+            if self.link is not None:
+                self.link(vehicle_id, self.active.get(vehicle_id, {}).get(LINK_UNIT, _HEALTHY))
             self._show_imu(vehicle_id)
 
     def _note(self, vehicle_id: int, unit: str, kind: str) -> None:
@@ -236,14 +257,14 @@ class FailureSwitch:
         """An external autopilot gets its IMU from truth, unless that has failed."""
         server = self.external
         if server is not None and vehicle_id in server.vehicle_ids():
-            failing = not _IMU_UNITS.isdisjoint(self.active[vehicle_id])
-            self._bridge.between_steps(lambda: server.set_imu_failing(vehicle_id, failing))
+            failing = not _IMU_UNITS.isdisjoint(self.active.get(vehicle_id, {}))
+            self._bridge.at_step_boundary(lambda: server.set_imu_failing(vehicle_id, failing))
 
     def _fail_link(self, vehicle_id: int, kind: str) -> None:
         if self.link is None:
             raise ConfigError("No vehicle has a ground link in this run.")
         switch = self.link
-        self._bridge.between_steps(lambda: switch(vehicle_id, kind))
+        self._bridge.at_step_boundary(lambda: switch(vehicle_id, kind))
 
     def _fail_rc(self, vehicle_id: int, kind: str) -> None:
         self._bridge.get_vehicle(vehicle_id)

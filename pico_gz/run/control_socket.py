@@ -129,7 +129,7 @@ def _bind(path: Path) -> socket.socket:
 
 
 def _make_private_folder(folder: Path) -> None:
-    """The shared /tmp may hold a folder of this name that somebody else has prepared."""
+    """The shared /tmp may hold a folder of this name that another user has prepared."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(errno.EPERM, "its folder belongs to another user")
@@ -146,7 +146,7 @@ _PROBE_LIMIT_S = 1.0
 
 
 def control_folder() -> Path:
-    """Where this user's control sockets are; nobody else may look into it."""
+    """Where this user's control sockets are; no other user may read it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
         return Path(runtime) / "pico_gz"

@@ -12,7 +12,7 @@ from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.core.ground_control import StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import PicoGzError
-from pico_gz.run.commands import report_event
+from pico_gz.run.commands import adapter_of, report_event
 
 
 class ContactReporter:
@@ -29,7 +29,7 @@ class ContactReporter:
                 name = self._bridge.get_vehicle(contact.vehicle_id).config.label
                 other = contact.other
                 what = f"vehicle {other}" if isinstance(other, int) else str(other)
-                self._bridge.report(
+                self._bridge.events.add(
                     BridgeEvent(
                         time_us=contact.time_us,
                         kind="contact",
@@ -52,11 +52,13 @@ class Speaker(Protocol):
     """An autopilot that can be listened to."""
 
     def listen(self, listener: Callable[[StatusText], None]) -> None:
-        """Hear what it says, and what it has said and nobody has taken."""
+        """Pass on what it says, and what it has said and was not taken."""
 
 
-class TextReporter:
+class TextReporter(Snapshot):
     """Reports what autopilots say, on the thread that runs them."""
+
+    _state_fields = ("_warned_us",)
 
     def __init__(self, bridge: SitlBridge, speakers: Mapping[int, Speaker]) -> None:
         self._bridge = bridge
@@ -72,7 +74,7 @@ class TextReporter:
 
     def report(self, vehicle_id: int, said: StatusText) -> None:
         """Report one text, unless it is a warning repeated."""
-        now_us = self._bridge.sim_time_us()
+        now_us = self._bridge.view.time_us
         if said.severity > WARNING:
             self._warned_us.pop(vehicle_id, None)
         else:
@@ -83,8 +85,10 @@ class TextReporter:
         _report(self._bridge, vehicle_id, self._names[vehicle_id], said)
 
 
-class ScriptListener:
+class ScriptListener(Snapshot):
     """Reports what scripts say; they keep only their newest message, so they are asked for it."""
+
+    _state_fields = ("_next_look_us", "_said")
 
     def __init__(self, bridge: SitlBridge, vehicle_ids: Iterable[int]) -> None:
         self._bridge = bridge
@@ -154,7 +158,7 @@ class SimParameterSync(Snapshot):
             if name == _RC_FAIL:
                 self._fail(vehicle_id, "rc", _RC_KINDS[int(value)])
             else:
-                self._bridge.set_environment(vehicle_id, name, value)
+                adapter_of(self._bridge, vehicle_id).set_environment(vehicle_id, name, value)
                 label = self._bridge.get_vehicle(vehicle_id).config.label
                 report_event(
                     self._bridge, "environment", f"{label}: {name} is {value:g}.", vehicle_id

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
-from pico_gz.vehicle.external.server import FdmServer
 
+if TYPE_CHECKING:
+    from pico_gz.run.external_missions import MissionUpload
+
+_NAME = re.compile(r"[,\s]+")
 # ArduRover holds itself back to this; the kit paces the run, so it must not be the brake.
 _FLAT_OUT_SPEEDUP = 100.0
 
@@ -64,6 +71,50 @@ def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: 
     return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
 
 
+def parameter_text(plan: VehiclePlan) -> str:
+    """An external vehicle's ``rover.parm``: what fits its rover, then its own file as it is.
+
+    Raises:
+        ConfigError: its own file cannot be read.
+    """
+    text = parameter_file(plan.rover, plan.config)
+    if plan.params is None:
+        return text
+    try:
+        own = plan.params.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as exc:
+        raise ConfigError(f"{plan.params} cannot be read: {exc.strerror}.") from exc
+    # A name that stands in both would have two defaults.
+    given = {_NAME.split(line.strip(), maxsplit=1)[0].upper() for line in own.splitlines()}
+    kept = [line for line in text.splitlines() if line.split()[0] not in given]
+    return "\n".join([*kept, f"# From {plan.params.name}:", *own.splitlines()]) + "\n"
+
+
+def make_mission_uploads(
+    fleet: FleetConfig, ports: PortPlan, report: Callable[[int, str, int], None]
+) -> list[MissionUpload]:
+    """One for every external vehicle with a mission; ``report`` takes id, text and severity."""
+    plans = [plan for plan in external_plans(fleet) if plan.mission is not None]
+    if not plans:
+        return []
+    # Imported on use: few fleets have external vehicles with missions.
+    from pico_gz.run.external_missions import MissionUpload
+    from pico_gz.vehicle.autopilot.mission_files import read_item_lists
+
+    return [
+        MissionUpload(
+            plan.id,
+            plan.config.label,
+            # The first port may be a ground station's; ArduRover opens two more.
+            (fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]),
+            read_item_lists(plan.mission),
+            partial(report, plan.id),
+        )
+        for plan in plans
+        if plan.mission is not None
+    ]
+
+
 def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
     """Write each external vehicle's ``rover.parm`` into its run folder.
 
@@ -74,7 +125,7 @@ def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
         path = folder / plan.config.label / PARAMETER_FILE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(parameter_file(plan.rover, plan.config))
+            path.write_text(parameter_text(plan))
         except OSError as exc:
             raise ConfigError(
                 f"{path} cannot be written: {exc.strerror}.",

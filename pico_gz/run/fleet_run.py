@@ -41,7 +41,7 @@ from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
-    from pico_gz.vehicle.external.server import FdmServer
+    from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class FleetRun:
         fleet: with every adapter decided.
         bridge: adapters, vehicles and clock.
         ports: every port of the run.
-        fail: breaks and mends what vehicles have; once it is open.
+        fail: breaks and repairs units of vehicles; once it is open.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -72,6 +72,7 @@ class FleetRun:
         self.control_path: Path | None = None
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
+        self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
         self._closing = contextlib.ExitStack()
 
@@ -172,7 +173,7 @@ class FleetRun:
 
     def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        TextReporter(self.bridge, commanded)
+        self.bridge.timeline.add_state("texts", TextReporter(self.bridge, commanded))
         scripts = [
             p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
         ]
@@ -206,7 +207,7 @@ class FleetRun:
     def _open_rc(self, opened: contextlib.ExitStack, server: FdmServer | None) -> RcFeeder | None:
         feeder = open_rc(
             self.options.rc,
-            self.bridge.vehicles(),
+            list(self.bridge.vehicles),
             host=self.fleet.net.bind,
             port_offset=self.fleet.rules.offset,
             external=None if server is None else self._radio_of(server),
@@ -272,7 +273,13 @@ class FleetRun:
             on_event=partial(report_event, self.bridge),
         )
         opened.callback(server.close)
-        self.bridge.add_pilots(server)
+        self.bridge.add_autopilots(server)
+        for upload in external_setup.make_mission_uploads(
+            self.fleet, self.ports, partial(_report_upload, self.bridge)
+        ):
+            opened.callback(upload.close)
+            self.bridge.before_step.add(upload)
+            self.bridge.while_idle.add(upload)
         self._connections.append("Start each external autopilot in a terminal of its own:")
         self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
         return server
@@ -308,7 +315,11 @@ class FleetRun:
         if not self.options.until_done:
             return None
         # Asked each time: vehicles may be dropped.
-        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles())
+        return lambda view: all(vehicle.status().done for vehicle in self.bridge.vehicles)
+
+
+def _report_upload(bridge: SitlBridge, vehicle_id: int, text: str, severity: int) -> None:
+    report_event(bridge, "mission", text, vehicle_id, severity=severity)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

@@ -21,20 +21,17 @@ from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, MissingProgramError, PortClashError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
-from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import APT_PACKAGE, find_bindings, find_gazebo, require_gazebo
+from pico_gz.gazebo.lint import lint_text
 from pico_gz.gazebo.lint.document import RESOURCE_VARIABLES, open_scene
-from pico_gz.gazebo.lint.linter import lint_text
-from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins
+from pico_gz.gazebo.lint.rules_plugin import DEFAULT_PORT, ardupilot_plugins, whole_number
 from pico_gz.gazebo.lint.rules_world import NO_IMU_SYSTEM
-from pico_gz.gazebo.running_gazebo import require_gazebo
-from pico_gz.gazebo.sdf import SdfError
-from pico_gz.gazebo.sensors import SensorSite
+from pico_gz.gazebo.sdf import SdfError, require_sdf
+from pico_gz.gazebo.sensors import GazeboSensorTopics, SensorSite
 from pico_gz.gazebo.server import GazeboLaunch, GazeboProcess, GazeboServer
-from pico_gz.gazebo.topic_sensors import GazeboSensorTopics
 from pico_gz.gazebo.viewer import GazeboViewer
 from pico_gz.gazebo.world_control import FleetControl, GzControl, open_control
 from pico_gz.gazebo.worlds.render import Origin, origin_of, render_world
-from pico_gz.gazebo.worlds.sdf_check import require_sdf
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.port_plan import sim_wire
 from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start
@@ -80,7 +77,7 @@ def generate_world(
         fleet: the fleet.
         rovers: ids of the vehicles in it.
         folder: where to write.
-        shown_only: nobody drives the rovers, another simulator moves them.
+        shown_only: Gazebo drives no rover, another simulator moves them.
     """
     world = world_of_fleet(fleet, WorldOptions(shown_only=shown_only), rovers=rovers)
     text, _ = render_world(world)
@@ -91,7 +88,7 @@ def generate_world(
 
 
 def read_world(path: Path) -> WorldFile:
-    """Look at a world that somebody else made.
+    """Inspect a world that the kit did not make.
 
     Raises:
         ConfigError: it cannot be read, or is no world.
@@ -99,7 +96,7 @@ def read_world(path: Path) -> WorldFile:
     text = world_text(path)
     match = _WORLD_NAME.search(text)
     if match is None:
-        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint tells more.")
+        raise ConfigError(f"{path} holds no <world>.", hint="pico-gz lint says more.")
     return WorldFile(path=path, name=match.group(1), rendering=_SENSORS_SYSTEM in text)
 
 
@@ -135,7 +132,7 @@ def require_drivable(path: Path, ports: Mapping[str, int]) -> None:
     """Refuse a world in which a rover's plugin would never answer.
 
     A file that is no XML is left to Gazebo, which says more about it; included models that are
-    not here may hold whatever is missed.
+    not here may hold what is missed.
 
     Args:
         path: of the world.
@@ -166,16 +163,13 @@ def _require_ports(path: Path, ports: Mapping[str, int], found: set[str]) -> Non
     missing = [f"{port} ({name})" for name, port in ports.items() if str(port) not in found]
     if not missing:
         return
-    there = f"on {', '.join(sorted(found, key=_as_number))}" if found else "nowhere"
+    by_number = sorted(found, key=lambda port: (whole_number(port) or 0, port))
+    there = f"on {', '.join(by_number)}" if found else "nowhere"
     raise ConfigError(
         f"{path}: no ArduPilot plugin listens on UDP {', '.join(missing)}; they listen {there}.",
         hint="Set [ports] fdm_base and fdm_stride as in the world, or <fdm_port_in> as in"
         " pico-gz ports; pico-gz world makes a world with the fleet's ports.",
     )
-
-
-def _as_number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (0, text)
 
 
 def _environment() -> dict[str, str]:
@@ -211,7 +205,7 @@ class GazeboStarter:
         if install.program is None or (problem and not shown_only):
             raise MissingProgramError(
                 f"Gazebo cannot be started: {problem}.",
-                hint="pico-gz doctor tells how to get it; [gazebo] attach = true uses another's.",
+                hint="pico-gz doctor says how to get it; [gazebo] attach = true uses another's.",
             )
         self._program = install.program
         self._plugin_folders = (install.plugin.parent,) if install.plugin else ()
@@ -219,7 +213,7 @@ class GazeboStarter:
         self._vehicle_ids = vehicle_ids
         self._shown_only = shown_only
         self._has_window = fleet.gazebo.gui if window is None else window
-        # A world of somebody else holds plugins; one that is only shown must not.
+        # A world of the user's own holds plugins; one that is only shown must not.
         self._given = None if shown_only else given_world(fleet)
         self._world_name = ""
         self._environment: dict[str, str] = {}
@@ -272,7 +266,7 @@ _READY_S = 30.0
 def fleet_to_view(fleet: FleetConfig) -> FleetConfig:
     """The fleet as ``--view gazebo`` wants it.
 
-    Whoever is on ``auto`` is simulated by Lightweight, because Gazebo is there to show; a
+    A vehicle on ``auto`` is simulated by Lightweight, because Gazebo is there to show; a
     Gazebo that simulates gets its window.
     """
     undecided = [plan.id for plan in fleet.vehicles if plan.config.adapter in ("", "auto")]
@@ -295,7 +289,7 @@ def open_viewer(fleet: FleetConfig, *, window: bool = True) -> GazeboViewer | No
     if not find_bindings():
         raise MissingProgramError(
             "Gazebo can show a run only with its Python bindings.",
-            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor tells more.",
+            hint=f"sudo apt install {APT_PACKAGE}; pico-gz doctor says more.",
         )
     start = GazeboStarter(fleet, tuple(names), shown_only=True, window=window)
     server = start()
@@ -418,8 +412,8 @@ def _model_sdf(fleet: FleetConfig, vehicle: VehicleConfig, rover: RoverSpec) -> 
     return render_model_file(render_model(model))
 
 
-def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str:
-    """Whom the plugins' ports belong to already; empty when they are free."""
+def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> str | None:
+    """Whom the plugins' ports belong to already; ``None`` when they are free."""
     held = _held_plugin_ports(config, plans)
     if len(held) == len(plans):
         require_gazebo(held)
@@ -429,7 +423,7 @@ def _attach_to_running(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> st
             "\n".join(map(str, held)),
             hint="End that program, or let --port-offset auto move the whole fleet.",
         )
-    return ""
+    return None
 
 
 def _held_plugin_ports(config: GazeboConfig, plans: Sequence[VehiclePlan]) -> list[PortProblem]:

@@ -15,6 +15,7 @@ from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, Vehicle
 from pico_gz.mavlink.signing import load_key
 from pico_gz.mavlink.telemetry import SimState
 from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.outside import DOCKER_HOST
 
 _GRAVITY_MPS2 = 9.80665
 
@@ -103,9 +104,14 @@ def mavlink_lines(fleet: FleetConfig, ports: PortPlan, ids: Collection[int]) -> 
     """Where a ground station finds the vehicles, for people."""
     numbers = sorted({ports.vehicle(vehicle_id).mavlink for vehicle_id in ids})
     span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}..{numbers[-1]}"
-    lines = [f"MAVLink: sending to UDP {fleet.net.gcs_host}:{span}"]
+    host = fleet.net.gcs_host
+    target = (
+        f"{span} of this machine" if fleet.outside and host == DOCKER_HOST else f"{host}:{span}"
+    )
+    lines = [f"MAVLink: sending to UDP {target}"]
     if ports.tcp_port:
-        lines[0] += f", whole fleet on TCP {fleet.net.bind}:{ports.tcp_port}"
+        here = f"{fleet.net.bind}:{ports.tcp_port}"
+        lines[0] += f", whole fleet on TCP {fleet.outside.mavlink_tcp if fleet.outside else here}"
     if fleet.signing_key_file:
         lines.append(f"MAVLink is signed with the key in {fleet.signing_key_file}")
     return lines

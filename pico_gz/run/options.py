@@ -50,7 +50,7 @@ class RunOptions:
         if self.duration_s is not None and not 0.0 <= self.duration_s < 1e9:
             raise ConfigError(
                 f"A duration of {self.duration_s} s is not possible.",
-                hint="Give seconds, or 0 to go on until Ctrl-C.",
+                hint="Give seconds, or 0 to run until Ctrl-C.",
             )
         check_rc_spec(self.rc)
         if self.view not in ("", "gazebo"):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from pico_gz.bridge.fleet import VehicleInstance
 from pico_gz.core.port_owner import owner_of
 from pico_gz.core.ports import RC_BESIDE_ARDUROVER, rc_port
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import PortClashError
 from pico_gz.vehicle.external.records import ExternalRadio
 from pico_gz.vehicle.rc import check_rc_spec, open_rc_source
-from pico_gz.vehicle.rc.source import RcSource
+from pico_gz.vehicle.rc.rc_source import RcSource
 
 # One pair of hands: keys and sticks drive the first vehicle, the others have no transmitter.
 _FOR_ONE_VEHICLE = ("keyboard", "joystick")
@@ -24,17 +25,20 @@ class RcReceiver(Protocol):
 
     @property
     def vehicle_id(self) -> int:
-        """Whose it is."""
+        """Id of the vehicle."""
 
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a frame."""
 
 
-class RcFeeder:
+class RcFeeder(Snapshot):
     """Polls every vehicle's RC source before each step."""
+
+    _state_fields = ("_fallen_back", "_lost", "_radios", "_sources")
 
     def __init__(self, links: Sequence[tuple[RcReceiver, RcSource]]) -> None:
         self._links = list(links)
+        self._sources = [source for _, source in links]
         self._radios = [radio for radio, _ in links if isinstance(radio, ExternalRadio)]
         self._lost: set[int] = set()
         self._fallen_back: set[int] = set()
@@ -59,25 +63,10 @@ class RcFeeder:
         for radio in self._radios:
             radio.check(now_us)
 
-    def save_state(self) -> dict[str, Any]:
-        """What every source and the lost links stand at, as plain values."""
-        return {
-            "lost": sorted(self._lost),
-            "fallen_back": sorted(self._fallen_back),
-            "sources": [source.save_state() for _, source in self._links],
-        }
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self._lost = set(state["lost"])
-        self._fallen_back = set(state["fallen_back"])
-        for (_, source), saved in zip(self._links, state["sources"], strict=True):
-            source.load_state(saved)
-
     def close(self) -> None:
         """Let go of sockets, devices and the terminal."""
-        links, self._links = self._links, []
-        for _, source in links:
+        self._links = []
+        for source in self._sources:
             source.close()
 
 

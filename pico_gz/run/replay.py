@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.bridge import fleet_snapshot
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Scaled
 from pico_gz.bridge.published import FleetView
@@ -35,7 +36,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.run.commands import control_commands
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.control_socket import Command
-from pico_gz.run.recording.recorded_run import RecordedPilots, RecordedRun, read_tracks
+from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun, read_tracks
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.simulators import local_frame
@@ -61,7 +62,6 @@ class ReplayAdapter(SimulatorAdapter):
         self.view = FleetView()
 
     def sim_time_us(self) -> int:
-        """The recorded time that is shown [us]."""
         return self._time_us
 
     def capabilities(self) -> SimulatorCapabilities:
@@ -70,11 +70,9 @@ class ReplayAdapter(SimulatorAdapter):
         return SimulatorCapabilities(sensors=sensors, multi_vehicle=True, terrain=True, wind=True)
 
     def receive_truth(self) -> dict[int, VehicleTruth]:
-        """Where the vehicles were."""
         return {i: truth for i, truth in self.view.truth.items() if i in self._vehicles}
 
     def save_state(self) -> dict[str, Any]:
-        """The time it stands at."""
         return {"time_us": self._time_us}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -168,7 +166,7 @@ class Replay:
             self._pilots[plan.id] = pilot
             self.bridge.spawn_vehicle(config, pilot, drive=plan.rover.drive)
         ids = tuple(self.bridge.list_vehicles())
-        self.bridge.add_pilots(RecordedPilots(ids, lambda: self._adapter.view))
+        self.bridge.add_autopilots(RecordedAutopilots(ids, lambda: self._adapter.view))
         self._events = sorted(self.run.events(), key=lambda event: event.time_us)
         self.bridge.after_step.add(self._hold_at_end)
 
@@ -218,7 +216,8 @@ class Replay:
         """Show another time, within the recorded span; any thread."""
         time_us = max(self.start_us, min(self.end_us, time_us))
         time_us -= time_us % self.fleet.time.step_us
-        self.bridge.seek(time_us, {self._adapter.name: {"time_us": time_us}})
+        state = {self._adapter.name: {"time_us": time_us}}
+        self.bridge.restore(fleet_snapshot.of_adapters(time_us, state))
 
     def _seek_asked(self, request: Mapping[str, Any]) -> dict[str, float]:
         wanted = request.get("time_s")
@@ -226,7 +225,7 @@ class Replay:
             raise ConfigError(f"time_s is a number of seconds, not {wanted!r}.")
         self.seek(int(max(-1.0, min(1e9, wanted)) * 1e6))
         span_s = {"start_s": self.start_us / 1e6, "end_s": self.end_us / 1e6}
-        return {"time_s": self.bridge.sim_time_us() / 1e6, **span_s}
+        return {"time_s": self.bridge.view.time_us / 1e6, **span_s}
 
     def _hold_at_end(self, view: FleetView) -> None:
         if view.time_us >= self.end_us:

@@ -11,7 +11,7 @@ import msgspec
 
 from pico_gz import __version__
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.bridge.clock import Lockstep
+from pico_gz.bridge.clock import Lockstep, with_speed
 from pico_gz.bridge.published import FleetView, TraceDigest
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
@@ -19,7 +19,7 @@ from pico_gz.run.config.settings import ClockKind
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.recording.diff import Difference, diff_step, length_difference
-from pico_gz.run.recording.recorded_run import RecordedPilots, RecordedRun
+from pico_gz.run.recording.recorded_run import RecordedAutopilots, RecordedRun
 from pico_gz.run.recording.run_folder import config_from_dict, restore_inputs
 from pico_gz.run.simulators import make_adapters
 
@@ -143,7 +143,7 @@ def _rerun_actuators(run: RecordedRun, fleet: FleetConfig, comparison: _Comparis
         for plan in fleet.vehicles:
             bridge.spawn_vehicle(plan.config, drive=plan.rover.drive, external=True)
         ids = tuple(bridge.list_vehicles())
-        bridge.add_pilots(RecordedPilots(ids, lambda: comparison.next))
+        bridge.add_autopilots(RecordedAutopilots(ids, lambda: comparison.next))
         while not comparison.is_over():
             comparison.add(bridge.step())
     finally:
@@ -171,7 +171,8 @@ def _rerun_seed(run: RecordedRun, fleet: FleetConfig, comparison: _Comparison) -
         )
         fleet = restore_inputs(fleet, run.facts.get("inputs", {}), Path(folder))
         with FleetRun(fleet, options) as session:
-            session.bridge.set_speed(None)
+            bridge = session.bridge
+            bridge.time_mode = with_speed(bridge.time_mode, None)
             session.bridge.after_step.add(comparison.add)
             session.run(until=comparison.is_over)
 

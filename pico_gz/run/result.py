@@ -59,7 +59,7 @@ def summarize(
 ) -> RunResult:
     """Gather the figures of a run that has ended or stands still."""
     stats, view = bridge.stats, bridge.view
-    adapters = sorted({vehicle.adapter for vehicle in bridge.vehicles()})
+    adapters = sorted({vehicle.adapter for vehicle in bridge.vehicles})
     return RunResult(
         adapter="+".join(adapters),
         rovers=len(bridge.list_vehicles()),

@@ -10,7 +10,7 @@ from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.adapters.registry import load_adapter
 from pico_gz.core.frames import LocalFrame
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.run.config.adapter_choice import resolve_adapter
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import TerrainKind, TerrainSection
@@ -97,7 +97,16 @@ def _make(name: str, fleet: FleetConfig, options: RunOptions, report: Report) ->
     builder = _BUILDERS.get(kind)
     if builder is not None:
         return builder(name, fleet, options, report)
-    adapter: SimulatorAdapter = load_adapter(kind)(name=name, **fleet.adapter_options(name))
+    given, make = fleet.adapter_options(name), load_adapter(kind)
+    try:
+        adapter: SimulatorAdapter = make(name=name, **given)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, PicoGzError) or not given:
+            raise
+        raise ConfigError(
+            f"The adapter {kind!r} does not take the options of [adapters.{name}]: {error}",
+            hint="Options become keywords of the adapter's class.",
+        ) from error
     return adapter
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.autopilot import Autopilot
 from pico_gz.core.board_options import PlatformOptions
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Result
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
@@ -28,42 +29,35 @@ _QUIET_TRIES = 20
 _PREARM_CHECK = 1 << 28  # MAV_SYS_STATUS_PREARM_CHECK
 
 
-class MissionStarter:
+class MissionStarter(Snapshot):
     """Arms vehicles and starts their missions; asks again until the arming checks pass."""
+
+    _state_fields = ("_next_try_us", "_tries", "_waiting")
 
     def __init__(self, vehicles: Sequence[GcsVehicle]) -> None:
         self._vehicles = tuple(vehicles)
-        self._waiting = list(vehicles)
+        self._waiting = list(range(len(self._vehicles)))
         self._next_try_us = 0
         self._tries = 0
 
     def restart(self) -> None:
         """Start all missions again, as at the beginning."""
-        self._waiting = list(self._vehicles)
+        self._waiting = list(range(len(self._vehicles)))
         self._tries = 0
 
-    def save_state(self) -> dict[str, Any]:
-        """Who still waits, as plain values."""
-        waiting = [number for number, v in enumerate(self._vehicles) if v in self._waiting]
-        return {"waiting": waiting, "next_try_us": self._next_try_us, "tries": self._tries}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self._waiting = [self._vehicles[number] for number in state["waiting"]]
-        self._next_try_us, self._tries = state["next_try_us"], state["tries"]
-
     def __call__(self, now_us: int) -> None:
-        """Try whoever has not started yet; at most twice per simulated second."""
+        """Try those that have not started yet; at most twice per simulated second."""
         if not self._waiting or now_us < self._next_try_us:
             return
         self._next_try_us = now_us + _RETRY_US
         self._tries += 1
         aloud = self._tries % _QUIET_TRIES == 0
-        self._waiting = [vehicle for vehicle in self._waiting if not _start(vehicle, aloud=aloud)]
+        vehicles = self._vehicles
+        self._waiting = [n for n in self._waiting if not _start(vehicles[n], aloud=aloud)]
 
 
 def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
-    """Whether its mission runs; refusals are said to everybody, so mostly none is provoked."""
+    """Whether its mission runs; refusals reach every ground station, so mostly none is provoked."""
     if not aloud:
         telemetry = vehicle.telemetry()
         if not telemetry.armed and not telemetry.sensors_healthy & _PREARM_CHECK:
@@ -81,6 +75,9 @@ def load_items(
     """
     if not items:
         return
+    from pico_gz.run.mission_check import require_items
+
+    require_items(kind, items, f"{label} does not take its {kind.name.lower()}")
     result = vehicle.missions.replace(kind, items)
     if result != 0:
         raise ConfigError(f"{label} does not take its {kind.name.lower()}: {result.name.lower()}.")
@@ -170,6 +167,7 @@ def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | 
 
 def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAutopilot:
     # Imported on use: a run of scripts or external autopilots does not need it.
+    from pico_gz.vehicle.autopilot.parameter_table import READ_ONLY
     from pico_gz.vehicle.autopilot.parameters import preset_params, read_parameter_file
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 
@@ -177,7 +175,8 @@ def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAut
     if plan.board.battery_divider != PlatformOptions().battery_divider:
         params["BATT_VOLT_MULT"] = plan.board.battery_divider
     if plan.params is not None:
-        params.update(read_parameter_file(plan.params))
+        given = read_parameter_file(plan.params)
+        params.update({name: value for name, value in given.items() if name not in READ_ONLY})
     return RoverAutopilot(
         params,
         drive=plan.rover.drive,
@@ -197,7 +196,7 @@ def _give_mission(pilot: GcsVehicle, plan: VehiclePlan, frame: LocalFrame, *, de
         load_items(pilot, MissionType.FENCE, lists.fence, plan.config.label)
         load_items(pilot, MissionType.RALLY, lists.rally, plan.config.label)
         load_items(pilot, MissionType.MISSION, lists.mission, plan.config.label)
-        return True
+        return len(lists.mission) > 1
     if demo:
         square = demo_square(plan.config.pose, frame)
         load_items(pilot, MissionType.MISSION, square, plan.config.label)

@@ -1,6 +1,6 @@
 """What the browser view may see and ask of a run.
 
-The session does not know the view's code; whoever starts a run hands in the function that opens
+The run does not know the view's code; its caller hands in the function that opens
 one (``pico_gz.view.app.open_dashboard``), so that nothing here needs the ``web`` extra.
 """
 
@@ -21,7 +21,7 @@ from pico_gz.run.control_socket import Command
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.vehicle_setup import MissionStarter
 
-EVERYBODY = 0
+ALL_VEHICLES = 0
 NAMED_REFUSALS = 5
 MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)
 
@@ -42,17 +42,17 @@ class VehicleCommands:
         self._pilots = pilots
 
     def table(self, fail: FailureSwitch, starter: MissionStarter) -> dict[str, Command]:
-        """Command name -> function of the request; ``id`` 0 is everybody, but for ``goto``."""
+        """Command name -> function of the request; ``id`` 0 is all vehicles, but for ``goto``."""
         return {
             "arm": lambda request: self._each(request, self._arm),
             "disarm": lambda request: self._each(request, self._disarm),
             "mode": self._set_mode,
             "goto": self._go_to,
-            "reset": lambda _: self._bridge.call(lambda: self._reset(fail, starter)),
+            "reset": lambda _: self._bridge.at_step_boundary(lambda: self._reset(fail, starter)),
         }
 
     def _each(self, request: Mapping[str, Any], act: Callable[[int, GcsVehicle], None]) -> None:
-        wanted = integer(request, "id", EVERYBODY, 255)
+        wanted = integer(request, "id", ALL_VEHICLES, 255)
 
         def all_of_them() -> None:
             refusals = []
@@ -64,10 +64,10 @@ class VehicleCommands:
             if refusals:
                 raise ConfigError(_together(refusals))
 
-        self._bridge.call(all_of_them)
+        self._bridge.at_step_boundary(all_of_them)
 
     def _chosen(self, wanted: int) -> Iterator[tuple[int, GcsVehicle]]:
-        if wanted == EVERYBODY:
+        if wanted == ALL_VEHICLES:
             present = self._bridge.list_vehicles()
             yield from ((i, pilot) for i, pilot in self._pilots.items() if i in present)
             return
@@ -104,10 +104,10 @@ class VehicleCommands:
             )
             self._require(result, vehicle_id, "does not go there")
 
-        self._bridge.call(drive)
+        self._bridge.at_step_boundary(drive)
 
     def _reset(self, fail: FailureSwitch, starter: MissionStarter) -> None:
-        """Everybody stands where it started, as after power-on; time goes on."""
+        """All vehicles stand where they started, as after power-on; time continues."""
         for vehicle_id, units in fail.active.items():
             for unit in units:
                 fail(vehicle_id, unit, "ok")
@@ -121,7 +121,7 @@ class VehicleCommands:
             if pilot is not None:
                 pilot.reboot()
         starter.restart()
-        report_event(self._bridge, "reset", "Everybody stands where it started.")
+        report_event(self._bridge, "reset", "All vehicles stand where they started.")
 
     def _require(self, result: Result, vehicle_id: int, what: str) -> None:
         if result is Result.ACCEPTED:
@@ -154,8 +154,8 @@ class RunHandle:
         frame: the fleet's geodetic origin.
         pilots: the vehicles that can be commanded; called on the simulation thread only.
         commands: what can be done to the run, by name, from any thread.
-        failures: tells which failures are switched on.
-        timeline_s: from when to when time can be chosen [s]; ``None``: it only goes on.
+        failures: returns which failures are switched on.
+        timeline_s: from when to when time can be chosen [s]; ``None``: it cannot be chosen.
         tracks: of a recording: vehicle id -> time [ms], north [cm], east [cm], in turn.
         recorded_events: of a recording: all of them, in order of time.
         recorded_items: of a recording: vehicle id -> mission and fence that it started with.
@@ -178,7 +178,7 @@ class RunHandle:
 
 
 class RunView(Protocol):
-    """Something that shows a run while it goes on."""
+    """Something that shows a run while it is under way."""
 
     @property
     def line(self) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, DriveKind
-from pico_gz.gazebo.worlds.props import obstacle_name
+from pico_gz.gazebo.sdf import require_sdf
 from pico_gz.gazebo.worlds.render import (
     WorldSpec,
     render_model_config,
@@ -23,7 +23,7 @@ from pico_gz.gazebo.worlds.render import (
     render_world,
     stamped,
 )
-from pico_gz.gazebo.worlds.sdf_check import require_sdf
+from pico_gz.gazebo.worlds.scenery import obstacle_name
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.world_from_fleet import NO_OPTIONS, WorldOptions, rovers_in_world, world_of_fleet
 from pico_gz.simulator.obstacles import Outline, outline
@@ -245,8 +245,8 @@ def _readme(
     recipe: Recipe,
 ) -> str:
     # What the file decides by itself is left to it; --adapter would move the others here too.
-    everybody = len(plans) == len(fleet.vehicles)
-    choose_gazebo = everybody and len(fleet.on_gazebo()) < len(plans)
+    all_on_gazebo = len(plans) == len(fleet.vehicles)
+    choose_gazebo = all_on_gazebo and len(fleet.on_gazebo()) < len(plans)
     addresses = {rover.plugin.address for rover in world.rovers if rover.plugin}
     return render_text(
         "README.md.j2",

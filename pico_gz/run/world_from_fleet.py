@@ -11,7 +11,6 @@ from pico_gz.core.ports import PortPlan
 from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.errors import WorldTemplateError
 from pico_gz.gazebo.worlds.parts import Placement
-from pico_gz.gazebo.worlds.props import obstacle_model
 from pico_gz.gazebo.worlds.render import GeoOrigin, WorldSpec
 from pico_gz.gazebo.worlds.rover_model import (
     PluginSetup,
@@ -19,7 +18,7 @@ from pico_gz.gazebo.worlds.rover_model import (
     build_rover_model,
     fit_sensors,
 )
-from pico_gz.gazebo.worlds.terrain_sdf import make_ground
+from pico_gz.gazebo.worlds.scenery import make_ground, obstacle_model
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.simulators import make_terrain
 from pico_gz.simulator.terrain import Terrain
@@ -37,7 +36,7 @@ class WorldOptions:
         rangefinders: fit those of ``[rover]``; like the next two, they need rendering.
         lidar: fit a scanner to every rover.
         camera: fit a camera to every rover.
-        shown_only: nobody is driven by Gazebo; another simulator moves the models.
+        shown_only: Gazebo drives no rover; another simulator moves the models.
     """
 
     rangefinders: bool = False
@@ -53,7 +52,7 @@ def rovers_in_world(fleet: FleetConfig) -> frozenset[int]:
     """Ids of the vehicles that a Gazebo world is for.
 
     Those on Gazebo and those on ``auto``; all of them if the whole fleet is elsewhere, because
-    then somebody asked for a world all the same.
+    then the user asked for a world all the same.
     """
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     chosen = fleet.on_gazebo() | undecided

@@ -12,7 +12,7 @@ import msgspec
 
 from pico_gz.core.ports import ARDUROVER_RC, ARDUROVER_STRIDE, ARDUROVER_TCP, FDM_BASE, PortUse
 from pico_gz.errors import LaunchError
-from pico_gz.run.external_setup import external_plans
+from pico_gz.run.external_setup import external_plans, parameter_text
 from pico_gz.testing.harness import SitlHarness
 from pico_gz.testing.port_lease import loopback_use
 from pico_gz.testing.sitl import Sitl
@@ -21,7 +21,6 @@ from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,
     ArduRoverStart,
     AutopilotProcess,
-    parameter_file,
 )
 
 PROGRAM_VARIABLE = "PICO_GZ_ARDUROVER"
@@ -63,7 +62,7 @@ class ArduRovers:
         for plan in external_plans(sitl.fleet):
             folder = self._harness.scratch / "ardurover" / plan.config.label
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / PARAMETER_FILE).write_text(parameter_file(plan.rover, plan.config))
+            (folder / PARAMETER_FILE).write_text(parameter_text(plan))
             process = AutopilotProcess(self._command(sitl, plan.id), folder)
             # Before the server that it talks to: a silent simulator makes it deaf to signals.
             self._harness.on_close(process.stop)

@@ -351,7 +351,6 @@ class AutopilotFleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop and close."""
         self.stop()
 
     def stop(self) -> None:

@@ -234,7 +234,6 @@ class ChaosProxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop and close."""
         self.stop()
 
     def stop(self) -> None:

@@ -47,7 +47,7 @@ class FakeAutopilot:
         self.ticks_us: list[int] = []
         self.fail_next = 0
         self.platform: Any = None
-        self.current = AutopilotStatus(mode=mode)
+        self.current = AutopilotStatus(mode=mode, armed=True)
         self._channels = channels
         self._outputs: list[Any] = []
 

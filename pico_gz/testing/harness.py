@@ -144,7 +144,10 @@ class SitlHarness:
             fleet = self.write_fleet(**{"rovers": 1, **tables})
         elif tables:
             raise TypeError("Give a fleet, or keywords, not both.")
-        config = self._settle(fleet if isinstance(fleet, FleetConfig) else self._load(fleet))
+        if not isinstance(fleet, FleetConfig):
+            overrides = FleetOverrides(adapter=self.options.adapter, contacts=contacts)
+            fleet = load_fleet(fleet, overrides)
+        config = self._settle(fleet)
         options = RunOptions(
             run_folder=self.scratch / "runs",
             record_dir=None if self.options.record == "never" else self.record_dir,
@@ -185,9 +188,6 @@ class SitlHarness:
         return lines
 
     # --- fleets -----------------------------------------------------------------------------
-
-    def _load(self, path: str | Path) -> FleetConfig:
-        return load_fleet(path, FleetOverrides(adapter=self.options.adapter))
 
     def _settle(self, fleet: FleetConfig) -> FleetConfig:
         """Let the options of the test run win, and ``auto`` mean Lightweight."""

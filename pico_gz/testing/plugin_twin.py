@@ -433,7 +433,6 @@ class PluginTwin:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
 

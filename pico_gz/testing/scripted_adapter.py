@@ -65,15 +65,12 @@ class ScriptedAdapter(SimulatorAdapter):
         self.hang = threading.Event()
 
     def sim_time_us(self) -> int:
-        """Simulation time [us]."""
         return self._time_us
 
     def supports_lockstep(self) -> bool:
-        """As asked for at construction."""
         return self._lockstep
 
     def capabilities(self) -> SimulatorCapabilities:
-        """An IMU, any number of vehicles."""
         return SimulatorCapabilities(
             sensors=SensorCapabilities(imu=True), max_rate_hz=1000.0, multi_vehicle=True
         )
@@ -93,7 +90,6 @@ class ScriptedAdapter(SimulatorAdapter):
         }
 
     def save_state(self) -> dict[str, object]:
-        """Time and places."""
         return {
             "time_us": self._time_us,
             "north_m": {str(i): north_m for i, north_m in self._north_m.items()},

@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, cast
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.bridge.timeline import Marks
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.frames import LocalFrame, quat_from_euler, yaw_from_quat
 from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result, Telemetry
 from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.units import us_from_seconds
-from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.mission_check import require_items
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
 from pico_gz.vehicle.autopilot.mission_files import read_mission_file
+from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY
+from pico_gz.vehicle.autopilot.parameters import spec_text
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
@@ -36,6 +40,8 @@ class SimulationTimeoutError(AssertionError):
 class History:
     """An observer that keeps every step's truth, every change of mode and every contact.
 
+    After a restore it is that of the restored time line; a snapshot of another process has none.
+
     Attributes:
         truth: vehicle id -> where it was, step by step.
         modes: vehicle id -> (time [us], mode) whenever the mode changed.
@@ -47,18 +53,42 @@ class History:
         self.modes: dict[int, list[tuple[int, str]]] = {i: [] for i in bridge.list_vehicles()}
         self.contacts: list[BridgeEvent] = []
         self._bridge = bridge
+        self._marks: Marks[Callable[[], None]] = Marks()
         bridge.after_step.add(self)
         bridge.events.listen(self._note_event)
+        bridge.timeline.add_past(self)
 
     def __call__(self, view: FleetView) -> None:
         """Keep one step."""
         for vehicle_id, truth in view.truth.items():
             self.truth.setdefault(vehicle_id, []).append(truth)
-        for vehicle in self._bridge.vehicles():
+        for vehicle in self._bridge.vehicles:
             mode = vehicle.status().mode
             changes = self.modes.setdefault(vehicle.id, [])
             if not changes or changes[-1][1] != mode:
                 changes.append((view.time_us, mode))
+
+    def mark(self, moment: str) -> None:
+        """Note how much there is; lists only grow, or are replaced, so lengths are enough."""
+        truth = {i: (kept, len(kept)) for i, kept in self.truth.items()}
+        modes = {i: (kept, len(kept)) for i, kept in self.modes.items()}
+        contacts, count = self.contacts, len(self.contacts)
+
+        def put_back() -> None:
+            self.truth = {i: kept[:length] for i, (kept, length) in truth.items()}
+            self.modes = {i: kept[:length] for i, (kept, length) in modes.items()}
+            self.contacts = contacts[:count]
+
+        self._marks.note(moment, put_back)
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Forget what is not on the time line of a snapshot."""
+        if moment in self._marks:
+            self._marks[moment]()
+            return
+        self.truth = {i: [] for i in self.truth}
+        self.modes = {i: [] for i in self.modes}
+        self.contacts = []
 
     def _note_event(self, event: BridgeEvent) -> None:
         if event.kind == "contact":
@@ -97,6 +127,8 @@ class Sitl:
         self.session.__exit__(None, None, None)
 
     def __getitem__(self, vehicle_id: int) -> RoverHandle:
+        if vehicle_id not in self._rovers:
+            raise UnknownVehicleError(vehicle_id, self._rovers)
         return self._rovers[vehicle_id]
 
     def __iter__(self) -> Iterator[RoverHandle]:
@@ -133,7 +165,7 @@ class Sitl:
     @property
     def time_s(self) -> float:
         """Simulated time since the start [s]."""
-        return self.bridge.sim_time_us() / 1e6
+        return self.bridge.view.time_us / 1e6
 
     @property
     def recording(self) -> Path | None:
@@ -153,8 +185,8 @@ class Sitl:
         timeout_sim_s: float = 60.0,
         every_sim_s: float = 0.0,
         what: str = "",
-    ) -> None:
-        """Let time pass until ``condition(sitl)``.
+    ) -> float:
+        """Let time pass until ``condition(sitl)``; returns how much has passed [simulated s].
 
         Args:
             condition: looked at now and after every step.
@@ -166,8 +198,9 @@ class Sitl:
             SimulationTimeoutError: it was not so in time.
         """
         __tracebackhide__ = True
+        start_s = self.time_s
         if condition(self):
-            return
+            return 0.0
         next_us = 0
         met = False
 
@@ -184,6 +217,7 @@ class Sitl:
                 f"{what or 'The condition was not met'} within {timeout_sim_s:g} s of simulated"
                 f" time; at {self.time_s:.2f} s:\n" + "\n".join(f"  {rover!r}" for rover in self)
             )
+        return self.time_s - start_s
 
     def check_every_step(self, invariant: Invariant) -> None:
         """Call ``invariant(sitl)`` after every step from now on; what it raises ends the test."""
@@ -317,14 +351,26 @@ class RoverHandle:
         self.pilot.disarm()
 
     def set_mode(self, mode: str | int, *, timeout_sim_s: float = _READY_S) -> None:
-        """Enter a mode, by its name or number."""
+        """Enter a mode, by its name or number.
+
+        Raises:
+            ConfigError: there is no such mode, or AUTO has no mission to drive.
+        """
         __tracebackhide__ = True
         wanted = _mode(mode)
+        if wanted is Mode.AUTO:
+            self._require_mission()
         self._insist(lambda: self.pilot.set_mode(wanted), f"enter {wanted.name}", timeout_sim_s)
 
     def goto(self, north_m: float, east_m: float, *, timeout_sim_s: float = _READY_S) -> None:
-        """Enter GUIDED and head for a point; returns when it is on its way."""
+        """Enter GUIDED and head for a point; returns when it is on its way.
+
+        Raises:
+            ConfigError: it is disarmed, so it would stay where it is.
+        """
         __tracebackhide__ = True
+        if not self.armed:
+            raise ConfigError(f"{self.name} is disarmed.", hint="Call arm() before goto().")
         lat_e7, lon_e7 = self._e7(north_m, east_m)
         self._insist(
             lambda: self.pilot.guided.to_global(lat_e7, lon_e7, change_mode=True),
@@ -336,21 +382,34 @@ class RoverHandle:
         """Store a mission: a file (.plan, .waypoints), or points (north, east) [m].
 
         Raises:
-            ConfigError: the autopilot does not take it.
+            ConfigError: there is no point in it, or the autopilot does not take it.
         """
+        if not mission:
+            raise ConfigError(
+                "A mission has at least one point.",
+                hint="rover.pilot.missions.clear(MissionType.MISSION) removes the one there is.",
+            )
+        refused = f"{self.name} does not take the mission"
         if isinstance(mission, str | Path):
             items: Sequence[MissionItem] = read_mission_file(Path(mission))
+            refused += f" {mission}"
         else:
             start = (self.truth.north_m, self.truth.east_m)
             points = [start, *mission]  # item 0 is home
             items = [self._waypoint(seq, *point) for seq, point in enumerate(points)]
-        result = self.pilot.missions.replace(MissionType.MISSION, items)
-        if result != 0:
-            raise ConfigError(f"{self.name} does not take the mission: {result.name.lower()}.")
+        if len(items) < 2:
+            raise ConfigError(f"{refused}: it holds nothing to drive to.")
+        require_items(MissionType.MISSION, items, refused)
+        self.pilot.missions.replace(MissionType.MISSION, items)
 
     def start_mission(self, *, timeout_sim_s: float = _READY_S) -> None:
-        """Enter AUTO and drive the mission from its beginning."""
+        """Enter AUTO and drive the mission from its beginning.
+
+        Raises:
+            ConfigError: there is no mission.
+        """
         __tracebackhide__ = True
+        self._require_mission()
         self._insist(self.pilot.start_mission, "start its mission", timeout_sim_s)
 
     def set_param(self, name: str, value: float) -> None:
@@ -360,8 +419,14 @@ class RoverHandle:
             ConfigError: it does not exist, or cannot have this value.
         """
         info = self.pilot.params.set(name, value)
-        if info is None or abs(info.value - value) > 1e-6 * max(1.0, abs(value)):
-            raise ConfigError(f"{self.name} does not take {name} = {value}.")
+        if info is None:
+            raise ConfigError(
+                f"{self.name} has no parameter {name!r}.", hint=did_you_mean(name, PARAMETERS)
+            )
+        if abs(info.value - value) > 1e-6 * max(1.0, abs(value)):
+            spec = PARAMETERS[name]
+            allowed = "It is read-only." if name in READ_ONLY else spec_text(spec)
+            raise ConfigError(f"{self.name} does not take {name} = {value}.", hint=allowed)
 
     def fail(self, unit: str, kind: str = "off") -> None:
         """Let a sensor, actuator or link fail; kind ``ok`` ends it (as ``pico-gz ctl fail``).
@@ -380,14 +445,22 @@ class RoverHandle:
 
     def wait_until(
         self, condition: Callable[[RoverHandle], bool], *, timeout_sim_s: float = 60.0
-    ) -> None:
+    ) -> float:
         """Let time pass until ``condition(rover)``, looked at after every step.
+
+        Returns:
+            How much simulated time has passed [s].
 
         Raises:
             SimulationTimeoutError: it was not so within ``timeout_sim_s`` of simulated time.
         """
         __tracebackhide__ = True
-        self.sitl.wait_until(lambda sitl: condition(self), timeout_sim_s=timeout_sim_s)
+        return self.sitl.wait_until(lambda sitl: condition(self), timeout_sim_s=timeout_sim_s)
+
+    def _require_mission(self) -> None:
+        """Refuse at once what would be refused for as long as anyone asks."""
+        if len(self.pilot.missions.items(MissionType.MISSION)) < 2:  # item 0 is home
+            raise ConfigError(f"{self.name} has no mission.", hint="upload_mission() gives it one.")
 
     def _insist(self, ask: Callable[[], Result], what: str, timeout_sim_s: float) -> None:
         """Ask until it is accepted; autopilots need a while after power-on."""
@@ -417,10 +490,9 @@ class RoverHandle:
 
 
 def _mode(mode: str | int) -> Mode:
-    try:
-        return Mode[mode.upper()] if isinstance(mode, str) else Mode(mode)
-    except (KeyError, ValueError):
-        names = [known.name for known in Mode]
-        raise ConfigError(
-            f"There is no mode {mode!r}.", hint=did_you_mean(str(mode).upper(), names)
-        ) from None
+    """A mode that can be asked for, by its name or number."""
+    known = {one.name: one for one in Mode if one is not Mode.INITIALISING}
+    for name, one in known.items():
+        if mode == one or str(mode).upper() == name:
+            return one
+    raise ConfigError(f"There is no mode {mode!r}.", hint=did_you_mean(str(mode).upper(), known))

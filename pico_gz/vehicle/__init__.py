@@ -1,4 +1,9 @@
-"""The autopilot's world: the platform it runs on, and autopilots."""
+"""The autopilot's world: the platform it runs on, and autopilots.
+
+``platform`` is the simulated board, ``autopilot`` the built-in rover autopilot, ``external`` the
+wire to ArduPilot and others, ``rc`` the radio control sources; ``scripted`` drives a list of
+moves, measured by ``dead_reckoning``.
+"""
 
 from pico_gz.core.autopilot import Autopilot, AutopilotStatus
 from pico_gz.core.board_options import (
@@ -18,7 +23,7 @@ from pico_gz.vehicle.platform.peripherals import (
     UartPeer,
 )
 from pico_gz.vehicle.platform.platform import SitlPlatform, SitlTimer
-from pico_gz.vehicle.rc.source import RcFrame
+from pico_gz.vehicle.rc.rc_source import RcFrame
 
 __all__ = [
     "AccelConvention",

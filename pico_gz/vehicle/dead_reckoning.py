@@ -98,14 +98,14 @@ class HeadingEstimate(Snapshot):
         self._compass_us = now_us
 
 
-# What full throttle is taken for when there is no GPS to tell.
+# What full throttle is taken for when there is no GPS.
 ASSUMED_TOP_SPEED_MPS = 1.0
 
 
 class Odometer(Snapshot):
     """Path length of the present leg [m].
 
-    The first leg is measured by GPS speed, which also tells what a wheel turn is worth; later
+    The first leg is measured by GPS speed, which also calibrates a wheel turn; later
     legs are measured by the encoders, so that equal legs come out equally long. Without
     encoders it is GPS speed throughout, and without GPS the commanded throttle.
 
@@ -138,7 +138,7 @@ class Odometer(Snapshot):
         self._leg_turns = self._turns
 
     def update(self, platform: SitlPlatform, throttle: float, dt_s: float) -> None:
-        """Go on by the new samples, or by the time that has passed."""
+        """Integrate the new samples, or the time that has passed."""
         self._read(platform)
         if self._metres_per_turn is not None:
             self.distance_m = self._driven_turns() * self._metres_per_turn

@@ -45,7 +45,7 @@ class Pivot(msgspec.Struct, frozen=True):
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Hold two commands, -1..1: (left, right) or (throttle, steering); for ever by default."""
+    """Hold two commands, -1..1: (left, right) or (throttle, steering); without end by default."""
 
     first: float
     second: float
@@ -84,7 +84,7 @@ def line_moves(_drive: DriveKind, length_m: float = 10.0) -> Moves:
 def constant_moves(
     _drive: DriveKind, first: float = 0.5, second: float = 0.5, duration_s: float = math.inf
 ) -> Moves:
-    """Two commands held, for ever or for some seconds."""
+    """Two commands held, without end or for some seconds."""
     _require(
         abs(first) <= 1.0 and abs(second) <= 1.0,
         f"Commands are in -1..1, not {first:g} and {second:g}.",
@@ -232,7 +232,7 @@ class ScriptedDriver(Snapshot):
         self._platform = platform
 
     def tick(self, now_us: int) -> None:
-        """Go on with the present move, or begin the next."""
+        """Continue the present move, or begin the next."""
         if self._platform is None:
             raise ConfigError(f"Script {self._name} ticks before it was started.")
         if self._done:

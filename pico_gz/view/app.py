@@ -57,7 +57,10 @@ def open_dashboard(run: RunHandle) -> ViewServer:
     token = choose_token(host, os.environ.get(TOKEN_VARIABLE, ""))
     source = LiveSource(run)
     try:
-        server = ViewServer(make_app(source, token=token, port=port), host, port, token=token)
+        app = make_app(source, token=token, port=port)
+        # A container's every address is not this machine's: Compose publishes on loopback.
+        is_published = run.fleet.outside is not None
+        server = ViewServer(app, host, port, token=token, is_published=is_published)
     except BaseException:
         source.close()
         raise
@@ -131,15 +134,25 @@ class ViewServer:
         host: address to listen on.
         port: 0 takes a free one.
         token: shown in the printed address; the application asks for it.
+        is_published: by a container, so that ``host`` says nothing about this machine.
 
     Raises:
         PortClashError: the address cannot be had.
     """
 
-    def __init__(self, app: ASGIApp, host: str, port: int, *, token: str = "") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        *,
+        token: str = "",
+        is_published: bool = False,
+    ) -> None:
         self._socket = _listen(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._token = token
+        self._is_published = is_published
         self._on_close: list[Callable[[], None]] = []
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -167,8 +180,9 @@ class ViewServer:
     @property
     def line(self) -> str:
         """One line for people: where the view is."""
-        everywhere = " (and on every other address of this machine)"
-        return f"Browser view: {self.url}{everywhere if _is_any(self.host) else ''}"
+        everywhere = _is_any(self.host) and not self._is_published
+        also = " (and on every other address of this machine)" if everywhere else ""
+        return f"Browser view: {self.url}{also}"
 
     def on_close(self, action: Callable[[], None]) -> None:
         """Call ``action`` when the server ends."""

@@ -14,7 +14,7 @@ from pico_gz.vehicle.autopilot.mission import (
     CIRCLE_COMMANDS,
     PLACED_COMMANDS,
     POLYGON_COMMANDS,
-    Command,
+    MissionCommand,
 )
 from pico_gz.view.source import AutopilotSnapshot
 
@@ -46,7 +46,7 @@ class PlanReader:
         fence: Sequence[MissionItem],
         home_e7: tuple[int, int] | None = None,
     ) -> dict[str, Any]:
-        """The same from lists."""
+        """The plan from item lists."""
         return {
             "home": None if home_e7 is None else self.point(*home_e7),
             "mission": self._mission(mission),
@@ -74,11 +74,11 @@ class PlanReader:
         while index < len(items):
             item, length = items[index], 1
             if item.command in CIRCLE_COMMANDS:
-                inside = item.command == Command.FENCE_CIRCLE_INCLUSION
+                inside = item.command == MissionCommand.FENCE_CIRCLE_INCLUSION
                 center = self.point(item.lat_e7, item.lon_e7)
                 shapes.append({"center": center, "radius_m": item.param1, "inside": inside})
             elif item.command in POLYGON_COMMANDS:
-                inside = item.command == Command.FENCE_POLYGON_INCLUSION
+                inside = item.command == MissionCommand.FENCE_POLYGON_INCLUSION
                 corners = items[index : index + max(1, int(item.param1))]
                 places = [self.point(corner.lat_e7, corner.lon_e7) for corner in corners]
                 shapes.append({"corners": places, "inside": inside})

@@ -140,6 +140,7 @@ class ClientFeed:
         self._workers = workers
         self._selected = 0
         self._frame = self._figures = self._rows = self._plans = self._events = 0
+        self._restarts = source.restarts
         self._refreshes = 0
         self._answers: list[dict[str, Any]] = []
         self._requests: set[asyncio.Task[None]] = set()
@@ -185,6 +186,10 @@ class ClientFeed:
 
     def _updates(self) -> Iterator[bytes]:
         source = self._source
+        if self._restarts != source.restarts:
+            self._restarts = source.restarts
+            self._frame = self._figures = self._rows = self._plans = self._events = 0
+            yield _encode(source.hello())
         answers, self._answers = self._answers, []
         yield from map(_encode, answers)
         if self._rows != source.rows.version:

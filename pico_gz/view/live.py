@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
+from pico_gz.bridge.timeline import Marks
 from pico_gz.run.commands import status_of
 from pico_gz.run.view_access import RunHandle
 from pico_gz.view.details import PlanReader, details_message, recorded_estimates
@@ -26,9 +28,14 @@ class Trails:
 
     def __init__(self) -> None:
         self._points: dict[int, deque[tuple[int, int]]] = {}
+        self._lock = threading.Lock()  # copied by the simulation thread
 
     def add(self, view: FleetView) -> None:
         """Take the places of one step."""
+        with self._lock:
+            self._add(view)
+
+    def _add(self, view: FleetView) -> None:
         points_each = min(_MAX_POINTS, BUDGET // max(1, len(view.truth)))
         spacing_cm = SPACING_M * 100.0
         for vehicle_id, truth in view.truth.items():
@@ -40,9 +47,12 @@ class Trails:
                     continue
             points.append((north, east))
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._points.clear()
+    def copy(self) -> Trails:
+        """The trails as they are now."""
+        twin = Trails()
+        with self._lock:
+            twin._points = {i: points.copy() for i, points in self._points.items()}
+        return twin
 
     def flat(self) -> dict[int, list[int]]:
         """Vehicle id -> north, east, north, east ... [cm], oldest first."""
@@ -61,6 +71,7 @@ class LiveSource:
         self.frame, self.frame_number = b"", 0
         self.figures: Mapping[str, Any] = {}
         self.figures_number = 0
+        self.restarts = 0
         self.rows: Changes[int, Row] = Changes()
         self.plans: Changes[int, dict[str, Any]] = Changes()
         self.events = EventTail()
@@ -69,6 +80,7 @@ class LiveSource:
         self._sampler = FleetSampler(run.pilots)
         self._reader = PlanReader(run.frame)
         self._trails = Trails()
+        self._marks: Marks[Trails] = Marks(50)
         self._figures = Figures(run.bridge)
         self._health = Health(run.bridge)
         self._watchers = 0
@@ -88,12 +100,31 @@ class LiveSource:
         bridge.events.listen(self._note)
         bridge.after_step.add(self._sampler.after_step)
         bridge.while_idle.add(self._sampler.while_idle)
+        bridge.timeline.add_past(self)
 
     def close(self) -> None:
         """Stop reading the run."""
         bridge = self._run.bridge
         bridge.after_step.remove(self._sampler.after_step)
         bridge.while_idle.remove(self._sampler.while_idle)
+        bridge.timeline.remove_past(self)
+
+    # --- for the simulation thread ----------------------------------------------------------
+
+    def mark(self, moment: str) -> None:
+        """Note the trails at a snapshot."""
+        self._marks.note(moment, self._trails.copy())
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Show the time line of a restored snapshot; browsers get a new hello."""
+        known = self._marks.get(moment)
+        self._trails = Trails() if known is None else known.copy()
+        self._sampler.forget()
+        if not self._recorded_us:  # those of a recording follow the time that is shown
+            self.events.clear()
+            for event in tuple(self._run.bridge.events.recent):
+                self._note(event)
+        self.restarts += 1
 
     # --- for the server thread --------------------------------------------------------------
 
@@ -151,7 +182,7 @@ class LiveSource:
     def _refresh_frame(self) -> None:
         bridge = self._run.bridge
         view = bridge.view
-        state = BridgeState.PAUSED if bridge.is_paused() else bridge.state
+        state = bridge.state
         # Compared by identity: views are immutable, and equality would compare everything.
         if self._shown_view is not view or self._shown_state is not state:
             self._shown_view, self._shown_state = view, state
@@ -160,7 +191,7 @@ class LiveSource:
     def _refresh_rows(self) -> None:
         run, snapshots = self._run, dict(self._sampler.snapshots)
         views = list(self._sampler.views) or [run.bridge.view]
-        self.rows.update(make_rows(run.bridge.vehicles(), views, snapshots, run.failures()))
+        self.rows.update(make_rows(list(run.bridge.vehicles), views, snapshots, run.failures()))
         self.plans.update({i: self._reader.plan(i, one) for i, one in snapshots.items()})
 
     def _refresh_recorded_events(self) -> None:
@@ -175,6 +206,8 @@ class LiveSource:
 
     def _note(self, event: BridgeEvent) -> None:
         """Keep an event; called by the thread that caused it."""
+        if self._recorded_us and event.kind == "restore":
+            return  # of the replay, not of the run
         # The name stands beside every event in the view.
         name = self._names.get(event.vehicle_id, "")
         self.events.add(event, event.text.removeprefix(f"{name}: "))

@@ -41,7 +41,7 @@ class Figures:
             "rtf_mean": round(stats.real_time_factor, 3),
             "latency_p50_ms": round(recent.percentile_ms(0.5), 3),
             "latency_p99_ms": round(recent.percentile_ms(0.99), 3),
-            "paused": bridge.is_paused(),
+            "paused": bridge.state is BridgeState.PAUSED,
             "speed": speed_of(bridge.time_mode) or "max",
         }
 
@@ -57,7 +57,7 @@ class Health:
     def check(self, now_s: float) -> None:
         """Note whether the run has moved; ``now_s`` is monotonic wall time [s]."""
         steps = self._bridge.stats.steps
-        if steps != self._steps or self._bridge.is_paused():
+        if steps != self._steps or self._bridge.state is BridgeState.PAUSED:
             self._steps, self._moved_s = steps, now_s
 
     def problems(self, now_s: float) -> list[str]:
@@ -66,7 +66,7 @@ class Health:
         bridge, found = self._bridge, []
         if bridge.state is BridgeState.FAILED:
             found.append("The run has failed.")
-        elif not bridge.stats.steps and not bridge.is_paused():
+        elif not bridge.stats.steps and bridge.state is not BridgeState.PAUSED:
             found.append("The run has not begun.")
         elif now_s - self._moved_s > self._patience_s():
             found.append(f"No step for {now_s - self._moved_s:.0f} s.")
@@ -86,8 +86,7 @@ def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:
     """All metrics; ``rtf`` is the real-time factor of the last moments."""
     stats, view = bridge.stats, bridge.view
     latency = [({"quantile": q}, stats.latency.percentile_ms(q) / 1000.0) for q in _QUANTILES]
-    paused = bridge.is_paused()
-    state = BridgeState.PAUSED if paused else bridge.state
+    state = bridge.state
     lags = [({"vehicle": i}, lag_s(view, i)) for i in bridge.list_vehicles()]
     parts = [
         _metric("step_latency_seconds", "summary", "Sensors handed over to actuators sent.",
@@ -106,7 +105,7 @@ def metrics_text(bridge: SitlBridge, *, watchers: int, rtf: float) -> str:
         _metric("vehicle_lag_seconds", "gauge", "Age of a vehicle's newest record, simulated.",
                 [(labels, lag) for labels, lag in lags if lag is not None]),
         _metric("vehicle_armed", "gauge", "1 for an armed vehicle.",
-                [({"vehicle": v.id}, float(v.status().armed)) for v in bridge.vehicles()]),
+                [({"vehicle": v.id}, float(v.status().armed)) for v in bridge.vehicles]),
         _metric("events_total", "counter", "What happened, by kind.",
                 [({"kind": k}, n) for k, n in sorted(bridge.events.counts.copy().items())]),
         _metric("view_clients", "gauge", "Browsers that watch.", [({}, watchers)]),

@@ -70,6 +70,11 @@ class FleetSampler:
         """Keep reading while time is held: people arm and switch modes then, too."""
         self._read_due()
 
+    def forget(self) -> None:
+        """Drop what was read: the run continues at another time."""
+        self.views = deque(maxlen=KEPT_VIEWS)
+        self.snapshots = {}
+
     def _read_due(self) -> None:
         if not self.watched:
             return
@@ -218,7 +223,7 @@ class Changes(Generic[K, V]):
         return {key: self._values[key] for key, at in self._changed.items() if at > version}
 
     def values(self) -> Mapping[K, V]:
-        """Everything."""
+        """All values."""
         return self._values
 
 
@@ -270,8 +275,8 @@ class EventTail:
         """The message for a reader that has seen ``version``, and the version to remember."""
         with self._lock:
             events = [event for event in self._events if event["n"] > version]
-            anew = version < self.began
-            return {"t": "events", "events": events, "anew": anew}, self.version
+            reset = version < self.began
+            return {"t": "events", "events": events, "reset": reset}, self.version
 
 
 def _visible(text: str) -> str:
@@ -287,6 +292,7 @@ class ViewSource(Protocol):
         rows: the fleet table, by vehicle id.
         plans: missions and fences, by vehicle id.
         events: what happened.
+        restarts: grows when the run is taken back to a snapshot: browsers begin again.
         commands: what a browser may ask for, by name; may wait, so they get their own thread.
     """
 
@@ -297,6 +303,7 @@ class ViewSource(Protocol):
     rows: Changes[int, Row]
     plans: Changes[int, dict[str, Any]]
     events: EventTail
+    restarts: int
     commands: Mapping[str, Command]
 
     def hello(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pico_gz.errors import PortClashError, SimulatorConnectionError
 # IPv4 host and port.
 Address = tuple[str, int]
 
-# Whether a datagram of this sender shall be heard.
+# Whether a datagram of this sender is received.
 SenderCheck = Callable[[Address], bool]
 
 # How long ``receive_soon`` waits; kernels round it up to their tick.
@@ -83,7 +83,7 @@ class Poller(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all sockets."""
         ...
 
 
@@ -96,12 +96,12 @@ class Network(Protocol):
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> DatagramTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard.
+        """Bind exclusively; with ``peer`` only its datagrams are received.
 
-        Without a peer ``hears`` is asked for every datagram; one that it refuses is dropped, and
-        the ``receive`` that met it gives nothing.
+        Without a peer ``accept_from`` decides about each datagram; one that it refuses is
+        dropped, and ``receive`` returns None in its place.
 
         Raises:
             PortClashError: the port is taken.
@@ -133,7 +133,7 @@ class UdpTransport:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -148,7 +148,7 @@ class UdpTransport:
             raise
         self._address: Address = self._socket.getsockname()[:2]
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.refused = 0
@@ -177,7 +177,6 @@ class UdpTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def fileno(self) -> int:
@@ -185,7 +184,6 @@ class UdpTransport:
         return self._socket.fileno()
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False when it could not be handed over."""
         try:
             self._socket.send(data, _NOW)
         except ConnectionRefusedError:
@@ -204,7 +202,6 @@ class UdpTransport:
         return True
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``; False when it could not be handed over."""
         try:
             self._socket.sendto(data, _NOW, address)
         except OSError:
@@ -212,11 +209,9 @@ class UdpTransport:
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         return self._receive(_NOW)
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; waits about ``SOON_S`` for one to come."""
         return self._receive(0)
 
     def _receive(self, flags: int) -> tuple[bytes, Address] | None:
@@ -225,7 +220,7 @@ class UdpTransport:
                 if self._peer is not None:
                     return self._socket.recv(RECEIVE_BYTES, flags), self._peer
                 item: tuple[bytes, Address] = self._socket.recvfrom(RECEIVE_BYTES, flags)
-                return item if self._hears is None or self._hears(item[1]) else None
+                return item if self._accept_from is None or self._accept_from(item[1]) else None
             except BlockingIOError:
                 return None
             except ConnectionRefusedError:
@@ -234,11 +229,9 @@ class UdpTransport:
                 return None
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
         return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
 
     def close(self) -> None:
-        """Give the port back."""
         self._socket.close()
 
 
@@ -250,28 +243,23 @@ class UdpPoller:
         self._keys: dict[int, int] = {}
 
     def now_s(self) -> float:
-        """Monotonic time [s]."""
         return time.monotonic()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         descriptor = _descriptor(transport)
         self._epoll.register(descriptor, select.EPOLLIN)
         self._keys[descriptor] = key
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         descriptor = _descriptor(transport)
         if self._keys.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
     def wait(self, timeout_s: float) -> Sequence[int]:
-        """Wait at most ``timeout_s`` and return the keys that have a datagram."""
         keys = self._keys
         return [keys[fd] for fd, _ in self._epoll.poll(max(0.0, timeout_s), 512)]
 
     def close(self) -> None:
-        """Let go of everything."""
         self._keys = {}
         self._epoll.close()
 
@@ -291,11 +279,9 @@ class UdpNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> UdpTransport:
-        """Bind exclusively; with ``peer`` nobody else is heard, else who passes ``hears``."""
-        return UdpTransport(host, port, peer=peer, hears=hears)
+        return UdpTransport(host, port, peer=peer, accept_from=accept_from)
 
     def poller(self) -> Poller:
-        """A new poller."""
         return UdpPoller()

@@ -34,12 +34,12 @@ class MemoryTransport:
         network: MemoryNetwork,
         address: Address,
         peer: Address | None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> None:
         self._network = network
         self._address = address
         self._peer = peer
-        self._hears = hears
+        self._accept_from = accept_from
         self._inbox: deque[tuple[bytes, Address]] = deque()
         # Called on arrival, so that a simulated peer can answer without a thread.
         self.on_arrival: Callable[[], None] | None = None
@@ -47,29 +47,24 @@ class MemoryTransport:
 
     @property
     def address(self) -> Address:
-        """Where it is bound."""
         return self._address
 
     def send(self, data: bytes) -> bool:
-        """Send to the connected peer; False without one."""
         return self._peer is not None and self.send_to(data, self._peer)
 
     def send_to(self, data: bytes, address: Address) -> bool:
-        """Send to ``address``."""
         self._network.carry(self._address, address, data)
         return True
 
     def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender, or None when there is none now."""
         if not self._inbox:
             return None
         data, sender = self._inbox.popleft()
-        if self._hears is not None and not self._hears(sender):
+        if self._accept_from is not None and not self._accept_from(sender):
             return None
         return data[:RECEIVE_BYTES], sender
 
     def receive_soon(self) -> tuple[bytes, Address] | None:
-        """The next datagram and its sender; moves the clock by ``SOON_S`` at most."""
         return self.receive() if self._inbox or self.wait(SOON_S) else None
 
     def wait(self, timeout_s: float) -> bool:
@@ -87,13 +82,12 @@ class MemoryTransport:
         """Take a datagram from the network; a connected endpoint hears its peer only."""
         if self._peer is None or sender == self._peer:
             self._inbox.append((data, sender))
-            for tell in self.watchers:
-                tell()
+            for notify in self.watchers:
+                notify()
             if self.on_arrival is not None:
                 self.on_arrival()
 
     def close(self) -> None:
-        """Give the port back."""
         self._network.release(self._address)
 
 
@@ -119,7 +113,7 @@ class MemoryNetwork:
         port: int,
         *,
         peer: Address | None = None,
-        hears: SenderCheck | None = None,
+        accept_from: SenderCheck | None = None,
     ) -> MemoryTransport:
         """Bind exclusively; port 0 takes a free one."""
         if port == 0:
@@ -127,11 +121,10 @@ class MemoryNetwork:
         address = (host, port)
         if address in self._endpoints:
             raise PortClashError(f"UDP port {port} on {host} is in use.")
-        self._endpoints[address] = MemoryTransport(self, address, peer, hears)
+        self._endpoints[address] = MemoryTransport(self, address, peer, accept_from)
         return self._endpoints[address]
 
     def poller(self) -> Poller:
-        """A new poller on this network's clock."""
         return MemoryPoller(self)
 
     def release(self, address: Address) -> None:
@@ -171,11 +164,9 @@ class MemoryPoller:
         self._touched: set[int] = set()
 
     def now_s(self) -> float:
-        """The virtual time [s]."""
         return self._network.now_s()
 
     def add(self, transport: DatagramTransport, key: int) -> None:
-        """Watch a transport; ``key`` stands for it in ``wait``."""
         if not isinstance(transport, MemoryTransport):
             raise TypeError(f"A memory poller cannot watch a {type(transport).__name__}.")
         self._watched[key] = transport
@@ -183,7 +174,6 @@ class MemoryPoller:
         transport.watchers.append(lambda: self._touched.add(key))
 
     def remove(self, transport: DatagramTransport) -> None:
-        """Stop watching a transport; harmless when it is not watched."""
         self._watched = {k: t for k, t in self._watched.items() if t is not transport}
 
     def wait(self, timeout_s: float) -> Sequence[int]:
@@ -197,5 +187,4 @@ class MemoryPoller:
                 return ready
 
     def close(self) -> None:
-        """Let go of everything."""
         self._watched = {}

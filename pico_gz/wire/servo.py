@@ -1,7 +1,7 @@
 """The servo packet, and actuator commands to servo channels and back.
 
 Little-endian, without padding: magic, frame rate [Hz], frame count, then 16 or 32 pulse
-widths [us]. The magic tells which of the two sizes it is; a receiver does not have to guess.
+widths [us]. The magic says which of the two sizes it is; a receiver does not have to guess.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def encode_servo(frame_rate_hz: int, frame_count: int, pwm_us: Sequence[int]) ->
 
 
 class ServoTemplate:
-    """Packets that differ in their frame count only; quicker than packing each anew."""
+    """Packets that differ in their frame count only; quicker than packing each one."""
 
     __slots__ = ("_frame_rate_hz", "_magic", "_tail")
 
@@ -129,24 +129,35 @@ def pwm_from_commands(
 ) -> tuple[int, ...]:
     """Return the pulse widths [us] of SERVO1, SERVO2, ...; unused channels are 0 (no output).
 
-    A vehicle nobody commands (``None``, or commands without values) gets 1500.
+    A vehicle without a command (``None``, or commands without values) gets 1500.
     """
     pwm = [0] * channel_count
     first, second = drive_channels(drive, channels)
-    a, b = _values(commands, drive)
+    a, b = drive_values(commands, drive)
     pwm[first - 1] = pwm_from_normalized(a)
     pwm[second - 1] = pwm_from_normalized(b)
     return tuple(pwm)
 
 
-def _values(commands: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:
+def drive_values(commands: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:
+    """Return (left, right) of a skid steer, (throttle, steering) of an Ackermann.
+
+    A value that is not given is neutral.
+    """
     if commands is None:
         return 0.0, 0.0
     motors = commands.motors
+    rest = motors[1:] if drive is DriveKind.SKID else commands.servos
+    return motors[0] if motors else 0.0, rest[0] if rest else 0.0
+
+
+def drive_commands(
+    values: tuple[float, float], drive: DriveKind, *, vehicle_id: int, timestamp_us: int
+) -> ActuatorCommands:
+    """Return the commands that ``drive_values`` reads as ``values``."""
     if drive is DriveKind.SKID:
-        return (motors[0], motors[1]) if len(motors) >= 2 else (0.0, 0.0)
-    steering = commands.servos[0] if commands.servos else 0.0
-    return (motors[0] if motors else 0.0), steering
+        return ActuatorCommands(timestamp_us, vehicle_id, values)
+    return ActuatorCommands(timestamp_us, vehicle_id, values[:1], values[1:])
 
 
 def commands_from_pwm(
@@ -162,16 +173,12 @@ def commands_from_pwm(
     count = len(pwm_us)
     first = normalized_from_pwm(pwm_us[a - 1]) if a <= count else 0.0
     second = normalized_from_pwm(pwm_us[b - 1]) if b <= count else 0.0
-    if drive is DriveKind.SKID:
-        return ActuatorCommands(timestamp_us, vehicle_id, (first, second))
-    return ActuatorCommands(timestamp_us, vehicle_id, (first,), (second,))
+    return drive_commands((first, second), drive, vehicle_id=vehicle_id, timestamp_us=timestamp_us)
 
 
 def neutral_commands(drive: DriveKind, *, vehicle_id: int, timestamp_us: int) -> ActuatorCommands:
     """Commands of a vehicle that shall stand still."""
-    if drive is DriveKind.SKID:
-        return ActuatorCommands(timestamp_us, vehicle_id, (0.0, 0.0))
-    return ActuatorCommands(timestamp_us, vehicle_id, (0.0,), (0.0,))
+    return drive_commands((0.0, 0.0), drive, vehicle_id=vehicle_id, timestamp_us=timestamp_us)
 
 
 class BootGuard:

@@ -6,8 +6,8 @@ to what every release reads: compact text, one line feed on both sides and none 
 than one Ethernet frame. The reader is a real JSON parser: it ignores unknown keys and refuses
 a record as a whole when a value is missing, mistyped, doubled, not finite or absurd.
 
-ArduPilot reads none of it. Its parser looks for substrings, so the extra keys follow all
-others, and none of them may contain a key of the protocol (``source`` contains ``rc``).
+Extra keys are not for the autopilot: they follow all others, and none of them may contain a key
+of the protocol (``source`` contains ``rc``).
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def decode_state(data: bytes) -> StateRecord:
 
 
 def read_state(data: bytes) -> tuple[StateRecord, bool]:
-    """Read one record like ``decode_state``, and tell whether it may have optional keys.
+    """Read one record like ``decode_state``, and return whether it may have optional keys.
 
     Raises:
         DecodeError: refused as a whole; nothing of it may be used.

@@ -33,7 +33,7 @@ from pico_gz.testing.autopilot_twin import AutopilotTwin, SubstringParser
 from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
 from pico_gz.testing.twin_rover import TwinPose, joint_command
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
 from pico_gz.wire.servo import decode_servo, encode_servo
 from pico_gz.wire.state import StateRecord, decode_state
@@ -416,7 +416,7 @@ def test_statement_34_a_watchdog_names_the_vehicle_that_stalls() -> None:
     bridge.register_adapter(ScriptedAdapter())
     for i in (1, 2):
         bridge.spawn_vehicle(VehicleConfig(id=i), external=True)
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     twins = [AutopilotTwin((HOST, 9002 + 10 * i), network=net) for i in range(2)]
     for twin in twins:
         twin.socket.on_arrival = lambda t=twin: t.read(net.now_s())  # type: ignore[attr-defined, misc]

@@ -17,13 +17,13 @@ from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,
     ArduRoverStart,
     AutopilotProcess,
     parameter_file,
 )
-from pico_gz.vehicle.external.server import FdmServer
 
 HOME = LocalFrame(35.681236, 139.767125, 40.0)
 STEP_US = 10_000
@@ -174,7 +174,7 @@ class ArduRoverRig:
                 pose=Pose(east_m=30.0 * n),
             )
             self.bridge.spawn_vehicle(config, drive=self.spec.drive, external=True)
-        self.bridge.add_pilots(self.server)
+        self.bridge.add_autopilots(self.server)
 
     def stop_kit(self) -> None:
         """End the simulator and the server, as a kill would."""
@@ -219,9 +219,9 @@ class ArduRoverRig:
 
     def run_until(self, done: Callable[[], bool], sim_s: float, what: str) -> None:
         """Step until ``done``, for at most ``sim_s`` of simulation time."""
-        end_us = self.bridge.sim_time_us() + int(sim_s * 1e6)
+        end_us = self.bridge.view.time_us + int(sim_s * 1e6)
         while not done():
-            assert self.bridge.sim_time_us() < end_us, f"{what}: {self.tell()}"
+            assert self.bridge.view.time_us < end_us, f"{what}: {self.tell()}"
             self.run_steps(10)
 
     def run_steps(self, steps: int) -> None:
@@ -238,7 +238,7 @@ class ArduRoverRig:
         parts = [
             f"{i}: {ground.texts[-8:]} mode {ground.mode}" for i, ground in self.grounds.items()
         ]
-        return f"t = {self.bridge.sim_time_us() / 1e6:.1f} s; " + "; ".join(parts)
+        return f"t = {self.bridge.view.time_us / 1e6:.1f} s; " + "; ".join(parts)
 
     # --- what a pilot does ----------------------------------------------------------------
 

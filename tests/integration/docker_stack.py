@@ -38,7 +38,7 @@ class Stack:
 
     def logs(self):
         """What the containers said."""
-        return self.compose("logs", "--no-color", check=False)
+        return self.compose("--profile", "*", "logs", "--no-color", check=False)
 
     def down(self):
         """Remove everything."""

@@ -138,7 +138,7 @@ class ModeTour:
             pulses = [1500] * 16
             pulses[0], pulses[2] = round(1500 + 500 * steering), round(1500 + 500 * throttle)
             platform = sitl.bridge.get_vehicle(1).platform
-            platform.inject_rc(pulses, sitl.bridge.sim_time_us())
+            platform.inject_rc(pulses, sitl.bridge.view.time_us)
 
 
 def _yaw_rad(quat):

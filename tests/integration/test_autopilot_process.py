@@ -11,7 +11,7 @@ import process_state
 import pytest
 from process_state import is_alive
 
-from pico_gz.errors import LaunchError
+from pico_gz.errors import LaunchError, MissingProgramError
 from pico_gz.vehicle.external.program import AutopilotProcess
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +22,8 @@ START = """
 import sys
 from pathlib import Path
 from pico_gz.vehicle.external.program import AutopilotProcess
-process = AutopilotProcess(["sleep", "300"], Path(sys.argv[1])).start()
-print(process._process.pid, flush=True)
+command = ["sh", "-c", "sleep 300 & echo $! > pid.tmp; mv pid.tmp pid; wait"]
+process = AutopilotProcess(command, Path(sys.argv[1])).start()
 sys.stdin.read()
 """
 
@@ -50,16 +50,15 @@ def start(tmp_path):
             os.kill(child, signal.SIGKILL)
 
 
-def test_it_does_not_survive_a_killed_parent(tmp_path):
+def test_what_it_started_does_not_survive_a_killed_parent(tmp_path):
     parent = subprocess.Popen(
         [sys.executable, "-c", START, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
     )
     with parent:
-        pid = int(parent.stdout.readline())
+        wait_until((tmp_path / "pid").exists, "its start")
+        pid = int((tmp_path / "pid").read_text())
         try:
             assert is_alive(pid)
             parent.kill()
@@ -84,3 +83,15 @@ def test_children_that_it_leaves_behind_are_ended(start):
     with pytest.raises(LaunchError) as caught:
         process.require_running()
     assert caught.value.exit_code == 3
+
+
+def test_its_output_is_kept_in_its_folder(tmp_path):
+    process = AutopilotProcess(["sh", "-c", "echo Ready; echo Help >&2; exit 1"], tmp_path).start()
+    wait_until(lambda: not process.is_running(), "its end")
+    assert process.last_lines() == ["Ready", "Help"]
+    process.stop()
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(MissingProgramError, match="no program 'arduwalker'"):
+        AutopilotProcess(["arduwalker"], tmp_path).start()

@@ -260,7 +260,7 @@ def test_no_engine_is_said_plainly(pico_gz):
         assert "Traceback" not in done.stderr
 
 
-def test_a_written_compose_file_runs_two_bridges(pico_gz, image, engine):
+def test_a_written_compose_file_runs_two_bridges(pico_gz, image, engine, tmp_path_factory):
     fleet = pico_gz.folder / "parts.toml"
     fleet.write_text('[fleet]\ncount = 5\nadapter = "lightweight"\n')
     project = f"picogz{secrets.token_hex(4)}"
@@ -270,10 +270,15 @@ def test_a_written_compose_file_runs_two_bridges(pico_gz, image, engine):
     answer = json.loads(done.stdout)
     assert answer["checked"]
     assert [part["vehicles"] for part in answer["parts"]] == [[1, 2, 3], [4, 5]]
-    file = pico_gz.folder / "parts.yaml"
-    # Any free ports will do here.
-    file.write_text(re.sub(r"127\.0\.0\.1:\d+:", "127.0.0.1::", file.read_text()))
-    stack = Stack(pico_gz.folder, engine, files=(file,), PICO_GZ_IMAGE=image)
+    # It can be shared: it runs in another folder, at any free ports.
+    folder = tmp_path_factory.mktemp("elsewhere")
+    folder.chmod(0o755)
+    fleet.rename(folder / fleet.name)
+    text = (pico_gz.folder / "parts.yaml").read_text()
+    assert str(pico_gz.folder) not in text
+    file = folder / "parts.yaml"
+    file.write_text(re.sub(r'"127\.0\.0\.1:\d+:', '"127.0.0.1::', text))
+    stack = Stack(folder, engine, files=(file,), PICO_GZ_IMAGE=image)
     stack.project = project
     try:
         stack.compose("up", "-d", "--no-build", "--wait", "--wait-timeout", "90")

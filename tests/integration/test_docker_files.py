@@ -1,8 +1,10 @@
 """Dockerfiles, Compose file and workflows, as their own checkers see them. No engine needed."""
 
+import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from external_programs import need_compose, need_program
 
 from pico_gz import __version__
+from pico_gz.cli.tools.containers.inside import watch
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -88,20 +91,27 @@ def test_workflows_follow_the_schema(path):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.fixture(scope="module")
-def config():
-    """The Compose file with everything filled in."""
+def read_config(*files, **environ):
+    """What Compose makes of its files."""
+    words = [word for file in files for word in ("-f", file)]
+    words += ["-p", "x", "--profile", "*", "config", "--format", "json"]
     done = subprocess.run(
-        [need_compose(), "compose", "-p", "x", "--profile", "*", "config", "--format", "json"],
+        [need_compose(), "compose", *words],
         cwd=ROOT,
         # Without the caller's own ports and images.
-        env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+        env={n: os.environ[n] for n in ("PATH", "HOME") if n in os.environ} | environ,
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def config():
+    """The Compose file with everything filled in."""
+    return read_config()
 
 
 def test_every_service_is_hardened_and_watched(config):
@@ -137,6 +147,102 @@ def test_only_gazebo_and_bridge_start_by_themselves(config):
         services[name]["network_mode"] == "service:gazebo"
         for name in ("bridge", "gui", "ardurover")
     )
+
+
+def test_nothing_is_pulled_that_is_built_here(config):
+    assert {s["pull_policy"] for s in config["services"].values() if "build" in s} == {"never"}
+    assert all("build" in service for service in config["services"].values())
+
+
+def test_a_check_that_watches_has_the_time_for_it(config):
+    """Starting one every two seconds costs as much as the run of three rovers."""
+    for service in config["services"].values():
+        check = service["healthcheck"]
+        assert check["timeout"] == "40s"
+        assert watch.WATCH_S + 5.0 < 40.0
+        assert check["interval"] == "2s"  # until it is healthy for the first time
+
+
+def test_containers_know_their_names_outside():
+    services = read_config(MAVLINK_TCP_PORT="5860")["services"]
+    for name in ("bridge", "lightweight"):
+        environment = services[name]["environment"]
+        assert environment["PICO_GZ_OUTSIDE_TCP"] == "127.0.0.1:5860"
+        assert environment["PICO_GZ_OUTSIDE_CTL"] == f"docker compose -p x exec {name} pico-gz ctl"
+        assert environment["PICO_GZ_GCS_PORT"] == ""
+    chosen = read_config(GCS_PORT="15000")["services"]["bridge"]["environment"]
+    assert chosen["PICO_GZ_GCS_PORT"] == "15000"
+
+
+def test_a_gpu_is_given_to_what_draws_and_to_nothing_else():
+    """Never run: this is what Compose reads."""
+    services = read_config("compose.yaml", "compose.gpu.yaml", RENDER_GROUP="109")["services"]
+    assert sorted(name for name, s in services.items() if s.get("devices")) == ["gazebo", "gui"]
+    for name in ("gazebo", "gui"):
+        assert "/dev/dri" in json.dumps(services[name]["devices"])
+        assert services[name]["group_add"] == ["109"]
+        assert services[name]["environment"]["LIBGL_ALWAYS_SOFTWARE"] == "0"
+        assert services[name]["cap_drop"] == ["ALL"]
+        assert services[name]["environment"]["PICO_GZ_BIND"] == "0.0.0.0"
+
+
+def test_an_nvidia_gpu_is_reserved_with_what_drawing_needs():
+    services = read_config("compose.yaml", "compose.nvidia.yaml")["services"]
+    for name in ("gazebo", "gui"):
+        (device,) = services[name]["deploy"]["resources"]["reservations"]["devices"]
+        assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+        assert "graphics" in services[name]["environment"]["NVIDIA_DRIVER_CAPABILITIES"]
+    assert "deploy" not in services["bridge"]
+
+
+def test_the_window_has_ogres_media_and_must_draw_before_it_is_an_image():
+    """Not built here: the media are in packages that only the builder of the plugin installs."""
+    text = (ROOT / "docker/gazebo.Dockerfile").read_text()
+    stages = {stage.split()[2]: stage for stage in re.split(r"^FROM ", text, flags=re.M)[1:]}
+    assert "libgz-sim8-dev" in stages["plugin-builder"]
+    media = "/usr/share/gz/gz-rendering8"
+    copied = stages["gui"].index(f"COPY --from=plugin-builder {media} {media}\n")
+    drawn = stages["gui"].index("--headless-rendering")
+    assert copied < drawn
+    assert "docker/camera.sdf" in stages["gui"][:drawn]
+    world = (ROOT / "docker/camera.sdf").read_text()
+    assert 'type="camera"' in world
+    assert "<render_engine>ogre2</render_engine>" in world
+
+
+def test_unused_dialects_are_dropped_and_the_rest_still_works(tmp_path):
+    package = Path(importlib.util.find_spec("pymavlink").origin).parent
+    copy = tmp_path / "pymavlink"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    words = ["docker/drop_dialects.py", "all", "ardupilotmega", "common"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=environ, capture_output=True, text=True
+    )
+    assert re.fullmatch(r"Removed \d+ MB of MAVLink dialects\.\n", done.stdout), done.stderr
+    kept = {path.name for path in (copy / "dialects/v20").iterdir()}
+    assert kept == {"__init__.py", "all.py", "ardupilotmega.py", "common.py"}
+    program = (
+        "import pymavlink, pico_gz.mavlink.codec\n"
+        "from pymavlink import mavutil\n"
+        f"assert pymavlink.__file__.startswith({str(tmp_path)!r})\n"
+        "mavutil.set_dialect('all'); mavutil.set_dialect('common')\n"
+    )
+    environ["PYTHONPATH"] += os.pathsep + str(ROOT)
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+PAGES = [ROOT / name for name in ("README.md", "docs/docker.md", "compose.yaml")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_what_is_said_to_end_a_stack_ends_all_of_it(path):
+    """Compose leaves services with a profile alone, unless the profile or the service is named."""
+    commands = re.findall(r"docker compose [^`#\n]*?\bdown\b", path.read_text())
+    assert {" ".join(command.split()) for command in commands} == {
+        'docker compose --profile "*" down'
+    }
 
 
 def test_x11_is_in_the_gui_only(config):

@@ -15,7 +15,7 @@ from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.plugin_twin import PluginTwin, StateExtras
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.state import WindvaneRecord, decode_state, encode_state
 
@@ -46,7 +46,7 @@ def make_parts(net: MemoryNetwork, extras: StateExtras) -> Parts:
     bridge.register_adapter(LightweightAdapter(seed=1))
     bridge.spawn_vehicle(VehicleConfig(id=1, autopilot="external", adapter="gazebo"), external=True)
     bridge.spawn_vehicle(VehicleConfig(id=2, adapter="lightweight"))
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     pilot = AutopilotTwin((HOST, 9002), forward, network=net)
     pilot.socket.on_arrival = lambda: pilot.read(net.now_s())  # type: ignore[attr-defined]
     return bridge, pilot, world, net, server

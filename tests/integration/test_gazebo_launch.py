@@ -20,7 +20,7 @@ from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import LaunchError, SimulatorError, SimulatorTimeoutError
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, GzScan
-from pico_gz.gazebo.topic_sensors import lidar_topic
+from pico_gz.gazebo.sensors import lidar_topic
 from pico_gz.gazebo.world_control import open_control
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.gazebo_setup import GazeboStarter, _model_sdf, open_viewer

@@ -9,7 +9,7 @@ from gazebo_world_rig import WorldRig, gazebo_environment
 
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo
-from pico_gz.gazebo.lint.linter import lint_file
+from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.sdformat import complaints
 from pico_gz.gazebo.worlds.folder import write_folder
 from pico_gz.run.config import load_fleet

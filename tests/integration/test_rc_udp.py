@@ -142,7 +142,9 @@ def test_a_run_names_vehicle_port_and_process(source: UdpRcSource) -> None:
     bridge.register_adapter(ScriptedAdapter())
     bridge.spawn_vehicle(VehicleConfig(id=1, name="scout"))
     with pytest.raises(PortClashError) as caught:
-        open_rc("udp", bridge.vehicles(), host="127.0.0.1", port_offset=source.port - rc_port(1))
+        open_rc(
+            "udp", list(bridge.vehicles), host="127.0.0.1", port_offset=source.port - rc_port(1)
+        )
     bridge.close()
     for word in (str(source.port), "scout", f"pid {os.getpid()}"):
         assert word in caught.value.message

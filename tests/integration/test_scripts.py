@@ -305,6 +305,45 @@ def test_a_second_start_is_quick(fake):
     assert time.monotonic() - started < 2.0
 
 
+# A package manager that knows one package, as an old release does.
+APT = """\
+#!/bin/sh
+echo "$*" >> "$APT_LOG"
+for word in "$@"; do [ "$word" != known ] || exit 0; done
+echo "Reading package lists..."
+echo "E: Unable to locate package" >&2
+exit 100
+"""
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "said"),
+    [
+        ("unknown known", 0, "Installed the system package known."),
+        ("a b", 1, "Not installed: a: E: Unable to locate package; b: E: Unable to locate package"),
+    ],
+)
+def test_apt_waits_for_its_lock_and_says_why_it_failed(tmp_path, packages, code, said):
+    apt = tmp_path / "apt-get"
+    apt.write_text(APT)
+    apt.chmod(0o755)
+    script = (
+        'set -euo pipefail; say() { echo "$*"; }; . scripts/_programs.sh; '
+        f'as_root() {{ "$@"; }}; apt_install {packages}'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=ROOT,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "APT_LOG": str(tmp_path / "log")},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stdout.splitlines() == [said]
+    assert (tmp_path / "log").read_text().count("DPkg::Lock::Timeout=120") == 2
+
+
 COMMANDS = (
     "scripts/run",
     "scripts/test",
@@ -323,6 +362,7 @@ SOURCED = (
     "scripts/_test_runs.sh",
     "scripts/_coverage.sh",
     "scripts/_groups.py",
+    "scripts/_shipped_models.py",
     "scripts/_site_pages.py",
 )
 

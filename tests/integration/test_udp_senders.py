@@ -8,7 +8,7 @@ HOST = "127.0.0.1"
 def test_a_sender_that_is_not_heard_is_dropped() -> None:
     net = UdpNetwork()
     friend, stranger = net.bind(HOST, 0), net.bind(HOST, 0)
-    ours = net.bind(HOST, 0, hears=lambda sender: sender == friend.address)
+    ours = net.bind(HOST, 0, accept_from=lambda sender: sender == friend.address)
     try:
         stranger.send_to(b"no", ours.address)
         assert ours.wait(5.0)

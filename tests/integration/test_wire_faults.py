@@ -27,7 +27,7 @@ from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import UdpTransport
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
@@ -431,7 +431,7 @@ class FleetOfAutopilots:
         self.bridge.register_adapter(ScriptedAdapter())
         for i in ids:
             self.bridge.spawn_vehicle(VehicleConfig(id=i), external=True)
-        self.bridge.add_pilots(self.server)
+        self.bridge.add_autopilots(self.server)
         self.twins: dict[int, AutopilotTwin] = {}
         for i in ids:
             self.start_autopilot(i)
@@ -475,7 +475,7 @@ def test_f16_one_of_ten_autopilots_killed_and_nine_miss_no_step() -> None:
             assert fleet.motors(vehicle_id)[0] == pytest.approx(0.002 * vehicle_id)
     assert fleet.motors(4) == (0.0, 0.0)
     assert [e.kind for e in fleet.bridge.events.recent].count("stall") == 1
-    assert fleet.bridge.sim_time_us() == 70 * STEP_US
+    assert fleet.bridge.view.time_us == 70 * STEP_US
 
 
 def test_f17_a_stopped_autopilot_rejoins_without_a_restart() -> None:

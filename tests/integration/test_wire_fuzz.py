@@ -15,7 +15,7 @@ from pico_gz.errors import DecodeError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.exchange import WireClock
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.pico_json import decode_actuators

@@ -215,7 +215,7 @@ class OwnPilot:
 def own_pilot(sitl: Sitl) -> None:
     """Another autopilot takes over the boards of all vehicles."""
     bridge = sitl.bridge
-    for vehicle in list(bridge.vehicles()):
+    for vehicle in list(bridge.vehicles):
         bridge.despawn_vehicle(vehicle.id)
         bridge.spawn_vehicle(vehicle.config, OwnPilot(), platform=vehicle.platform)
     sitl.run(2.0)

@@ -100,7 +100,7 @@ def test_a_gyro_that_comes_and_goes_does_not_turn_the_heading_round(seed):
     # In units of 50 ms: not the wrong way round for longer than a pivot and a few fixes take.
     assert wrong_for[1] < 200
     resets = drive.autopilot._rover.estimator.heading.resets
-    assert drive.texts.count("Heading was wrong and is set anew") == resets
+    assert drive.texts.count("Heading was wrong and is reset") == resets
 
 
 @pytest.mark.parametrize("unit", ["gyro", "accel"])

@@ -13,6 +13,7 @@ from hypothesis.stateful import (
 )
 
 from pico_gz import (
+    BridgeState,
     FreeRunning,
     Lockstep,
     Scaled,
@@ -21,6 +22,7 @@ from pico_gz import (
     StallRules,
     VehicleConfig,
 )
+from pico_gz.bridge.clock import with_speed
 from pico_gz.bridge.fleet import VehicleInstance
 from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import LockstepTimeoutError
@@ -94,7 +96,7 @@ class BridgeMachine(RuleBasedStateMachine):
 
     def note_step(self, view) -> None:
         """Whoever is well has a record of this very step, and was asked for a command."""
-        for vehicle in self.bridge.vehicles():
+        for vehicle in self.bridge.vehicles:
             if vehicle.adapter in self.stalled | self.failing:
                 continue
             record = view.sensors.get(vehicle.id)
@@ -134,10 +136,10 @@ class BridgeMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 5))
     def step(self, count) -> None:
         ticks = self.ticks()
-        lost, before_us = self.bridge.stats.lost_steps, self.bridge.sim_time_us()
+        lost, before_us = self.bridge.stats.lost_steps, self.bridge.view.time_us
         was_well = not self.stalled
         self.bridge.step(count)
-        assert self.bridge.sim_time_us() == before_us + count * STEP_US
+        assert self.bridge.view.time_us == before_us + count * STEP_US
         if was_well and not self.stalled:
             assert self.bridge.stats.lost_steps == lost
             # The first step of a vehicle gives it the sensors that its first tick needs.
@@ -146,21 +148,21 @@ class BridgeMachine(RuleBasedStateMachine):
             assert all(done == count for i, done in late.items() if ticks[i])
 
     def ticks(self) -> dict[int, int]:
-        return {v.id: len(v.autopilot.ticks_us) for v in self.bridge.vehicles()}
+        return {v.id: len(v.autopilot.ticks_us) for v in self.bridge.vehicles}
 
     @rule(count=st.integers(1, 4), factor=st.sampled_from([None, 0.5, 1.0, 50.0]))
     def run_at_another_speed(self, count, factor) -> None:
-        self.bridge.set_speed(factor)
+        self.bridge.time_mode = with_speed(self.bridge.time_mode, factor)
         mode = Lockstep(STEP_US) if factor is None else Scaled(factor, STEP_US)
         assert self.bridge.time_mode == mode
-        before_us = self.bridge.sim_time_us()
+        before_us = self.bridge.view.time_us
         self.bridge.run(count * STEP_US)
-        assert self.bridge.sim_time_us() == before_us + count * STEP_US
+        assert self.bridge.view.time_us == before_us + count * STEP_US
 
     @rule(before=st.integers(1, 3), single=st.integers(0, 3), after=st.integers(1, 3))
     def pause_for_single_steps(self, before, single, after) -> None:
         bridge, first = self.bridge, self.bridge.stats.steps
-        start_us, pauses_us = bridge.sim_time_us(), []
+        start_us, pauses_us = bridge.view.time_us, []
 
         def pause(view) -> None:
             if view.step == first + before and not pauses_us:
@@ -182,8 +184,8 @@ class BridgeMachine(RuleBasedStateMachine):
             bridge.while_idle.remove(while_paused)
         held_us = start_us + before * STEP_US
         assert pauses_us == [held_us, held_us + single * STEP_US]
-        assert bridge.sim_time_us() == held_us + (single + after) * STEP_US
-        assert not bridge.is_paused()
+        assert bridge.view.time_us == held_us + (single + after) * STEP_US
+        assert bridge.state is not BridgeState.PAUSED
 
     # --- faults -----------------------------------------------------------------------------
 
@@ -191,33 +193,33 @@ class BridgeMachine(RuleBasedStateMachine):
     @rule(name=NAMES)
     def stall_for_a_while(self, name) -> None:
         self.adapters[name].stall_next = 3
-        before_us = self.bridge.sim_time_us()
+        before_us = self.bridge.view.time_us
         self.bridge.step()
-        assert self.bridge.sim_time_us() == before_us + STEP_US
+        assert self.bridge.view.time_us == before_us + STEP_US
         assert not self.stalled
 
     @precondition(lambda self: not self.stalled)
     @rule(name=NAMES)
     def stall_past_the_timeout(self, name) -> None:
-        before_us, there = self.bridge.sim_time_us(), self.on_adapter(name)
+        before_us, there = self.bridge.view.time_us, self.on_adapter(name)
         waits = self.policy is StallPolicy.WAIT
         self.adapters[name].stall_next = LONGER_THAN_THE_TIMEOUT if waits else FOR_EVER
         if self.policy is StallPolicy.ABORT:
             with pytest.raises(LockstepTimeoutError) as caught:
                 self.bridge.step()
             assert list(caught.value.vehicle_ids) == there
-            assert self.bridge.sim_time_us() == before_us
+            assert self.bridge.view.time_us == before_us
             self.start_over()
             return
         self.bridge.step()
-        assert self.bridge.sim_time_us() == before_us + STEP_US
+        assert self.bridge.view.time_us == before_us + STEP_US
         assert self.stalled == (set() if waits else {name})
         if self.policy is StallPolicy.DROP:
             for vehicle_id in there:
                 del self.expected[vehicle_id]
         if self.policy is StallPolicy.FREE_RUN:
             assert isinstance(self.bridge.time_mode, FreeRunning)
-            self.bridge.set_time_mode(Lockstep(STEP_US))
+            self.bridge.time_mode = Lockstep(STEP_US)
 
     @precondition(lambda self: self.stalled)
     @rule()
@@ -239,13 +241,13 @@ class BridgeMachine(RuleBasedStateMachine):
         how=st.sampled_from(["fail_next", "give_nothing_next"]),
     )
     def fail_once_or_twice(self, name, times, how) -> None:
-        before_us = self.bridge.sim_time_us()
+        before_us = self.bridge.view.time_us
         setattr(self.adapters[name], how, times)
         self.failing = frozenset(name)
         self.bridge.step(times)
         self.failing = frozenset()
         self.bridge.step()
-        assert self.bridge.sim_time_us() == before_us + (times + 1) * STEP_US
+        assert self.bridge.view.time_us == before_us + (times + 1) * STEP_US
 
     @precondition(lambda self: not self.stalled)
     @rule(name=NAMES)
@@ -268,14 +270,14 @@ class BridgeMachine(RuleBasedStateMachine):
 
     @rule()
     def snapshot(self) -> None:
-        self.saved = (self.bridge.snapshot(), dict(self.expected), self.bridge.sim_time_us())
+        self.saved = (self.bridge.snapshot(), dict(self.expected), self.bridge.view.time_us)
 
     @precondition(lambda self: self.saved is not None and self.saved[1] == self.expected)
     @rule()
     def restore(self) -> None:
         data, _, time_us = self.saved
         self.bridge.restore(data)
-        assert self.bridge.sim_time_us() == time_us
+        assert self.bridge.view.time_us == time_us
         self.bridge.step()
 
     # --- promises ---------------------------------------------------------------------------
@@ -353,7 +355,7 @@ due_once, step_all = VehicleInstance.due_autopilot, ScriptedAdapter.advance
         ("hold", VehicleInstance, "due_autopilot", tick_again),
         ("hold", ScriptedAdapter, "advance", forget_the_first),
         ("hold", SitlBridge, "pause", lambda bridge: None),
-        ("hold", SitlBridge, "set_speed", lambda bridge, factor: None),
+        ("hold", RunLoop, "set_mode", lambda loop, mode: None),
         ("drop", SitlBridge, "_drop", lambda bridge, ids: None),
         ("free_run", RunLoop, "fall_back", lambda loop, why: None),
     ],

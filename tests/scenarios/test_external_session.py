@@ -14,7 +14,7 @@ from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.testing import PortLeases, ScriptedAdapter
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
 
@@ -138,7 +138,7 @@ def test_a_simulator_without_truth_is_told():
     bridge = SitlBridge()
     bridge.register_adapter(BlindAdapter())
     bridge.spawn_vehicle(VehicleConfig(id=1, autopilot="external"), external=True)
-    bridge.add_pilots(server)
+    bridge.add_autopilots(server)
     for _ in range(5):
         bridge.step()
     bridge.close()

@@ -86,6 +86,7 @@ def test_ports(sitl, ports, number):
 ARDUROVER = """
 import os
 import signal
+from pathlib import Path
 
 
 def test_it_drives_and_hangs(sitl, ardurover):
@@ -97,14 +98,16 @@ def test_it_drives_and_hangs(sitl, ardurover):
     assert fleet.bridge.stats.lost_steps == 0
     assert not fleet.bridge.get_vehicle(1).stalled
     assert fleet.bridge.events.counts["connected"] == 1
-    pid = process._process.pid
+    guard = process._process._process.pid
+    (pid,) = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     print(f"<pid {pid}>")
-    os.kill(pid, signal.SIGSTOP)
+    os.kill(int(pid), signal.SIGSTOP)
 """
 
 KILLED = """
 import os
 import signal
+from pathlib import Path
 
 
 def test_it_kills_pytest(sitl, ardurover):
@@ -112,7 +115,9 @@ def test_it_kills_pytest(sitl, ardurover):
     process = ardurover(fleet)[1]
     fleet.run(1.0)
     assert process.is_running()
-    print(f"<pid {process._process.pid}>", flush=True)
+    guard = process._process._process.pid
+    (pid,) = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+    print(f"<pid {pid}>", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -6,7 +6,7 @@ import time
 import msgspec
 import pytest
 
-from pico_gz.bridge.published import TraceDigest
+from pico_gz.bridge.published import BridgeState, TraceDigest
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
@@ -44,8 +44,8 @@ def replay(recorded):
 def test_it_plays_every_step_and_holds_at_the_end(replay, recorded):
     trace = TraceDigest()
     replay.bridge.after_step.add(trace)
-    replay.play(until=lambda view: replay.bridge.is_paused())
-    assert replay.bridge.sim_time_us() == 4_000_000
+    replay.play(until=lambda view: replay.bridge.state is BridgeState.PAUSED)
+    assert replay.bridge.view.time_us == 4_000_000
     shown = replay.bridge.view
     with RecordedRun(recorded.recording) as run:
         last = run.at(4_000_000)
@@ -128,7 +128,7 @@ def test_a_view_gets_what_was_told_with_its_time_and_severity(replay, recorded):
     armed = [event for event in events if event.text == "rover_1: Throttle armed"]
     assert [(event.kind, event.vehicle_id, event.severity) for event in armed] == [("says", 1, 6)]
     assert 0 < armed[0].time_us < 4_000_000
-    replay.play(until=lambda view: replay.bridge.is_paused())
+    replay.play(until=lambda view: replay.bridge.state is BridgeState.PAUSED)
     assert not [e for e in replay.bridge.events.recent if e.kind == "says"]  # it is no news
 
 

@@ -128,7 +128,7 @@ def test_a_run_that_is_taken_back_goes_the_same_way_again(tmp_path):
         ends = []
         for _ in range(2):
             session.run()
-            frames = [vehicle.platform.rc_read() for vehicle in session.bridge.vehicles()]
+            frames = [vehicle.platform.rc_read() for vehicle in session.bridge.vehicles]
             ends.append((state_bytes(session), frames))
             session.bridge.restore(saved)
     assert ends[0] == ends[1]

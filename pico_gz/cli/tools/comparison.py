@@ -123,7 +123,7 @@ class Place(msgspec.Struct, frozen=True):
 Track = tuple[Place, ...]
 
 
-class Difference(msgspec.Struct, frozen=True):
+class TrackDifference(msgspec.Struct, frozen=True):
     """How far apart two rovers were at a time: metres and degrees (second minus first)."""
 
     time_s: float
@@ -145,10 +145,10 @@ def unwrapped(yaw_rad: float, before_rad: float) -> float:
     return before_rad + math.remainder(yaw_rad - before_rad, math.tau)
 
 
-def differences(first: Track, second: Track) -> list[Difference]:
+def differences(first: Track, second: Track) -> list[TrackDifference]:
     """How far apart two drives are, place by place."""
     return [
-        Difference(
+        TrackDifference(
             time_s=a.time_s,
             position_m=math.hypot(b.north_m - a.north_m, b.east_m - a.east_m),
             heading_deg=math.degrees(b.yaw_rad - a.yaw_rad),
@@ -159,7 +159,7 @@ def differences(first: Track, second: Track) -> list[Difference]:
 
 def farthest_apart(
     tracks: tuple[Mapping[int, Track], Mapping[int, Track]],
-) -> tuple[tuple[int, Difference], tuple[int, Difference]]:
+) -> tuple[tuple[int, TrackDifference], tuple[int, TrackDifference]]:
     """The vehicle and time of the largest difference in position, and those in heading."""
     everything = [
         (vehicle_id, difference)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pico_gz.cli.tools import doctor_checks
-from pico_gz.cli.tools.doctor_checks import Finding, Need, State
+from pico_gz.cli.tools.doctor_checks import DoctorFinding, Need, State
 
 DEADLINE_S = 2.7
 
-Check = Callable[[], list[Finding]]
+Check = Callable[[], list[DoctorFinding]]
 
 CHECKS: dict[str, tuple[Need, Check]] = {
     "Python": (Need.LIGHTWEIGHT, doctor_checks.check_python),
@@ -35,13 +35,13 @@ CHECKS: dict[str, tuple[Need, Check]] = {
 class Examination(msgspec.Struct, frozen=True):
     """Everything that was found, in a fixed order."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
 
     def usable(self, need: Need) -> bool:
         """Whether nothing that ``need`` needs is missing."""
         return not self.missing(need)
 
-    def missing(self, need: Need) -> list[Finding]:
+    def missing(self, need: Need) -> list[DoctorFinding]:
         """What is missing for it."""
         return [f for f in self.findings if f.need is need and f.state is State.MISSING]
 
@@ -61,14 +61,16 @@ def examine(
     checks: Mapping[str, tuple[Need, Check]] = CHECKS, deadline_s: float = DEADLINE_S
 ) -> Examination:
     """Run all checks side by side; one that is not done in time is reported as such."""
-    results: dict[str, list[Finding]] = {}
+    results: dict[str, list[DoctorFinding]] = {}
 
     def run(name: str, need: Need, check: Check) -> None:
         try:
             results[name] = check()
         except Exception as exc:  # a broken machine is what this is for
             detail = f"the check failed: {type(exc).__name__}: {exc}"
-            results[name] = [Finding(name=name, state=State.MISSING, need=need, detail=detail)]
+            results[name] = [
+                DoctorFinding(name=name, state=State.MISSING, need=need, detail=detail)
+            ]
 
     threads = [
         threading.Thread(target=run, args=(name, *rest), name=f"doctor-{name}", daemon=True)
@@ -83,5 +85,5 @@ def examine(
     for name, (need, _) in checks.items():
         if name not in found:
             detail = "it did not answer in time"
-            found[name] = [Finding(name=name, state=State.MISSING, need=need, detail=detail)]
+            found[name] = [DoctorFinding(name=name, state=State.MISSING, need=need, detail=detail)]
     return Examination(tuple(finding for name in checks for finding in found[name]))

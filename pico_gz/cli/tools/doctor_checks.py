@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from pico_gz import __version__
+from pico_gz.cli.tools.containers.engine import GET_COMPOSE, GET_DOCKER, get_engine
 from pico_gz.core.port_owner import find_busy, owner_of
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
 from pico_gz.gazebo.install import (
@@ -39,7 +40,7 @@ from pico_gz.simulator.native.build import describe
 
 
 class State(StrEnum):
-    """How it is."""
+    """Result of one check."""
 
     FOUND = "found"
     MISSING = "missing"
@@ -55,7 +56,7 @@ class Need(StrEnum):
     OPTIONAL = "optional"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the doctor's report.
 
     Attributes:
@@ -75,9 +76,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-_found = partial(Finding, state=State.FOUND)
-_missing = partial(Finding, state=State.MISSING)
-_trouble = partial(Finding, state=State.TROUBLE)
+_found = partial(DoctorFinding, state=State.FOUND)
+_missing = partial(DoctorFinding, state=State.MISSING)
+_trouble = partial(DoctorFinding, state=State.TROUBLE)
 
 TIMEOUT_S = 2.0
 
@@ -114,14 +115,14 @@ EXTRA_PACKAGES = {
 }
 
 
-def check_python() -> list[Finding]:
+def check_python() -> list[DoctorFinding]:
     """The interpreter and the machine."""
     version = platform.python_version()
     good = sys.version_info >= MIN_PYTHON
     wanted = ".".join(map(str, MIN_PYTHON))
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     return [
-        Finding(
+        DoctorFinding(
             name="Python",
             state=State.FOUND if good else State.MISSING,
             need=Need.LIGHTWEIGHT,
@@ -135,7 +136,7 @@ def check_python() -> list[Finding]:
     ]
 
 
-def _check_core() -> Finding:
+def _check_core() -> DoctorFinding:
     """Which model of the built-in simulator runs."""
     core = describe()
     if core == "native":
@@ -149,12 +150,12 @@ def _check_core() -> Finding:
     )
 
 
-def check_packages() -> list[Finding]:
+def check_packages() -> list[DoctorFinding]:
     """The packages that the kit needs, and its extras."""
     core = _found_versions(CORE)
     missing = [name for name in CORE if name not in core]
     findings = [
-        Finding(
+        DoctorFinding(
             name="dependencies",
             state=State.MISSING if missing else State.FOUND,
             need=Need.LIGHTWEIGHT,
@@ -166,11 +167,11 @@ def check_packages() -> list[Finding]:
     return findings + [_check_extra(extra, purpose) for extra, purpose in EXTRAS.items()]
 
 
-def _check_extra(extra: str, purpose: str) -> Finding:
+def _check_extra(extra: str, purpose: str) -> DoctorFinding:
     packages = EXTRA_PACKAGES[extra]
     found = _found_versions(packages)
     complete = len(found) == len(packages)
-    return Finding(
+    return DoctorFinding(
         name=f"extra {extra}",
         state=State.FOUND if complete else State.MISSING,
         version=_listed(found),
@@ -200,7 +201,7 @@ _SLEEP_S, _SLEEPS, _GOOD_OVERSHOOT_S = 0.001, 20, 0.002
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
-def check_ports() -> list[Finding]:
+def check_ports() -> list[DoctorFinding]:
     """The ports of the default fleet: which are in use, and by whom."""
     fleet = default_fleet(environ={})
     plan = fleet.port_plan(on_gazebo=[vehicle.id for vehicle in fleet.vehicles])
@@ -218,7 +219,7 @@ def check_ports() -> list[Finding]:
     return findings + _check_peers(plan.uses)
 
 
-def _check_peers(uses: Sequence[PortUse]) -> list[Finding]:
+def _check_peers(uses: Sequence[PortUse]) -> list[DoctorFinding]:
     """Programs that the kit would talk to and that are there: a Gazebo, a ground station."""
     peers = [
         msgspec.structs.replace(use, role=PortRole.BIND)
@@ -228,7 +229,7 @@ def _check_peers(uses: Sequence[PortUse]) -> list[Finding]:
     return [_judge_peer(problem) for problem in find_busy(peers)]
 
 
-def _judge_peer(there: PortProblem) -> Finding:
+def _judge_peer(there: PortProblem) -> DoctorFinding:
     use = there.use
     name = f"{use.protocol.upper()} {use.port}"
     owner = owner_of(use.protocol, use.port) if use.purpose == PLUGIN_PURPOSE else ""
@@ -241,7 +242,7 @@ def _judge_peer(there: PortProblem) -> Finding:
     return _found(name=name, detail=f"{there} A run would talk to it.")
 
 
-def check_udp_buffers() -> list[Finding]:
+def check_udp_buffers() -> list[DoctorFinding]:
     """The kernel's receive buffers."""
     sizes = {name: _kernel_number(f"net/core/{name}") for name in ("rmem_default", "rmem_max")}
     known = {name: size for name, size in sizes.items() if size is not None}
@@ -250,7 +251,7 @@ def check_udp_buffers() -> list[Finding]:
     small = [name for name, size in known.items() if size < MIN_UDP_BUFFER]
     changes = " ".join(f"net.core.{name}={MIN_UDP_BUFFER}" for name in small)
     return [
-        Finding(
+        DoctorFinding(
             name="UDP buffers",
             state=State.TROUBLE if small else State.FOUND,
             version=", ".join(f"{name} {size}" for name, size in known.items()),
@@ -259,7 +260,7 @@ def check_udp_buffers() -> list[Finding]:
     ]
 
 
-def check_clock() -> list[Finding]:
+def check_clock() -> list[DoctorFinding]:
     """How precisely this machine sleeps; a paced run cannot be steadier than that."""
     worst_s = 0.0
     for _ in range(_SLEEPS):
@@ -269,7 +270,7 @@ def check_clock() -> list[Finding]:
     source = _text(Path(_CLOCK_SOURCE))
     good = worst_s <= _GOOD_OVERSHOOT_S
     return [
-        Finding(
+        DoctorFinding(
             name="clock",
             state=State.FOUND if good else State.TROUBLE,
             version=f"{source or 'unknown source'}, sleeps {1e3 * worst_s:.1f} ms too long at most",
@@ -305,7 +306,7 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASS|KEY")
 _VERSION = re.compile(r"\b(\d+)\.\d+\.\d+\S*")
 
 
-def check_gazebo() -> list[Finding]:
+def check_gazebo() -> list[DoctorFinding]:
     """The program and its version."""
     program = find_gazebo().program
     if program is None:
@@ -330,7 +331,7 @@ def check_gazebo() -> list[Finding]:
     ]
 
 
-def check_plugin() -> list[Finding]:
+def check_plugin() -> list[DoctorFinding]:
     """The plugin that lets autopilots drive in Gazebo, and how old it is."""
     install = find_gazebo()
     plugin = install.plugin
@@ -356,7 +357,7 @@ def check_plugin() -> list[Finding]:
     ]
 
 
-def check_bindings() -> list[Finding]:
+def check_bindings() -> list[DoctorFinding]:
     """The bindings for pausing, spawning, watching and showing; driving does without."""
     python = find_bindings()
     if python:
@@ -371,7 +372,7 @@ def check_bindings() -> list[Finding]:
     ]
 
 
-def check_sdformat() -> list[Finding]:
+def check_sdformat() -> list[DoctorFinding]:
     """Gazebo's own reader of worlds, which ``pico-gz lint`` asks too."""
     if can_ask():
         return [_found(name="sdformat", version=SDF_MODULE)]
@@ -384,14 +385,14 @@ def check_sdformat() -> list[Finding]:
     ]
 
 
-def check_environment(environ: Mapping[str, str] | None = None) -> list[Finding]:
+def check_environment(environ: Mapping[str, str] | None = None) -> list[DoctorFinding]:
     """The variables that steer Gazebo and the kit."""
     environment = os.environ if environ is None else environ
     ours = sorted(key for key in environment if key.startswith(("GZ_", "PICO_GZ_")))
     return [_check_variable(key, environment[key]) for key in ours]
 
 
-def _check_variable(key: str, value: str) -> Finding:
+def _check_variable(key: str, value: str) -> DoctorFinding:
     gone = [
         folder
         for folder in (value.split(os.pathsep) if key.endswith("_PATH") else [])
@@ -407,13 +408,11 @@ def _first_line(text: str) -> str:
     return text.splitlines()[0] if text else ""
 
 
-GET_DOCKER = "Install Docker Engine: docs.docker.com/engine/install"
-GET_COMPOSE = "Install the plugin: sudo apt install docker-compose-plugin"
 MIN_COMPOSE = (2, 20)
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 
-def check_engine() -> list[Finding]:
+def check_engine() -> list[DoctorFinding]:
     """Whether an engine answers to this user."""
     if shutil.which("docker") is None:
         return [_missing(name="Docker engine", need=Need.DOCKER, remedy=GET_DOCKER)]
@@ -430,7 +429,7 @@ def check_engine() -> list[Finding]:
     ]
 
 
-def check_compose() -> list[Finding]:
+def check_compose() -> list[DoctorFinding]:
     """Whether Compose is there and new enough."""
     if shutil.which("docker") is None:
         return [_missing(name="Docker Compose", need=Need.DOCKER, remedy=GET_DOCKER)]
@@ -445,7 +444,7 @@ def check_compose() -> list[Finding]:
     new = (int(match.group(1)), int(match.group(2))) >= MIN_COMPOSE
     wanted = ".".join(map(str, MIN_COMPOSE))
     return [
-        Finding(
+        DoctorFinding(
             name="Docker Compose",
             state=State.FOUND if new else State.TROUBLE,
             need=Need.DOCKER,
@@ -458,7 +457,7 @@ def check_compose() -> list[Finding]:
 def _engine_remedy(text: str) -> str:
     if "permission denied" in text.lower():
         return "sudo usermod -aG docker $USER, then log in again."
-    return "Start it: sudo systemctl start docker (or set DOCKER_HOST)."
+    return get_engine()
 
 
 def _shortened(text: str) -> str:
@@ -489,21 +488,21 @@ _REMEDIES = {
 }
 
 
-def check_reach() -> list[Finding]:
+def check_reach() -> list[DoctorFinding]:
     """Try it in a container of the kit's own image; without the image nothing is started."""
     if shutil.which("docker") is None:
         return [_not_checked("there is no Docker")]
     image = os.environ.get("PICO_GZ_IMAGE") or "pico-gz"
     code, text = ask(["docker", "image", "inspect", "--format", "{{.Id}}", image], LOOK_S)
     if code != 0 and "no such image" in text.lower():
-        remedy = "docker compose build makes it."
+        remedy = "docker compose build lightweight makes it."
         return [_not_checked(f"the image {image} is not here", remedy)]
     if code != 0:
         return [_not_checked("no Docker engine answers")]
     return [_try_it(image)]
 
 
-def _try_it(image: str) -> Finding:
+def _try_it(image: str) -> DoctorFinding:
     name = f"pico-gz-doctor-{os.getpid()}"
     code, text = ask(_run_command(name, image), RUN_S)
     if code < 0:
@@ -530,6 +529,6 @@ def _run_command(name: str, image: str) -> list[str]:
     return ["docker", "run", *options, image, "python3", "-c", _PROBE]
 
 
-def _not_checked(why: str, remedy: str = "") -> Finding:
+def _not_checked(why: str, remedy: str = "") -> DoctorFinding:
     detail = f"not checked whether containers reach this machine: {why}"
     return _trouble(name=NAME, detail=detail, remedy=remedy)

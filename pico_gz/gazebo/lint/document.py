@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from pico_gz.core.frames import quat_from_euler
 from pico_gz.core.vehicle_config import NAME_PATTERN
 from pico_gz.gazebo.sdf import Node, SdfError, parse_sdf
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     ERROR = "error"  # it does not work, or something else happens than is written
     WARNING = "warning"  # it works by luck, or not as well as it could
@@ -42,10 +43,11 @@ class Finding:
     fix: str
 
 
-Matrix = tuple[tuple[float, float, float], ...]
 Angles = tuple[float, float, float]
 
 ROLLED: Angles = (math.pi, 0.0, 0.0)
+# Such an angle, infinity and NaN say nothing about an attitude.
+_ABSURD_ANGLE = 1e9
 
 
 def pose_angles(node: Node | None) -> Angles | None:
@@ -58,6 +60,8 @@ def pose_angles(node: Node | None) -> Angles | None:
     try:
         roll, pitch, yaw = (float(word) for word in words[3:])
     except ValueError:
+        return None
+    if not all(abs(angle) < _ABSURD_ANGLE for angle in (roll, pitch, yaw)):
         return None
     if _in_degrees(node):
         return math.radians(roll), math.radians(pitch), math.radians(yaw)
@@ -74,22 +78,13 @@ def looks_like_degrees(node: Node | None) -> bool:
 
 def angle_between(first: Angles, second: Angles) -> float:
     """The angle of the turn that leads from one attitude to the other [rad]."""
-    a, b = _matrix(first), _matrix(second)
-    trace = sum(a[i][j] * b[i][j] for i in range(3) for j in range(3))
-    return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))
+    a, b = quat_from_euler(*first), quat_from_euler(*second)
+    cosine = abs(sum(x * y for x, y in zip(a, b, strict=True)))
+    return 2.0 * math.acos(min(1.0, cosine))
 
 
 def _in_degrees(node: Node) -> bool:
     return node.attributes.get("degrees", "").lower() in ("true", "1")
-
-
-def _matrix(angles: Angles) -> Matrix:
-    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(angle), math.sin(angle)) for angle in angles)
-    return (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
-    )
 
 
 RESOURCE_VARIABLES = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH")
@@ -112,7 +107,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Scene:
+class SdfScene:
     """A file and what it includes.
 
     Attributes:
@@ -172,19 +167,19 @@ def open_scene(
     *,
     environ: Mapping[str, str] | None = None,
     in_container: bool = False,
-) -> Scene:
+) -> SdfScene:
     """Read a file and the models it includes that lie on this machine.
 
     Raises:
         SdfError: the file itself cannot be read; included ones are then absent.
     """
-    scene = Scene(parse_sdf(text), in_container=in_container)
+    scene = SdfScene(parse_sdf(text), in_container=in_container)
     folders = _search_path(path, os.environ if environ is None else environ)
     _resolve(scene, scene.root, folders, _MAX_NESTING)
     return scene
 
 
-def _resolve(scene: Scene, root: Node, folders: Sequence[Path], depth: int) -> None:
+def _resolve(scene: SdfScene, root: Node, folders: Sequence[Path], depth: int) -> None:
     if depth == 0:
         return
     for node in root.walk():
@@ -222,11 +217,11 @@ def _load(uri: str, folders: Sequence[Path]) -> Node | None:
     return None
 
 
-Rule = Callable[[Scene], Iterator[Finding]]
-NodeRule = Callable[[Scene, Node], Iterator[Finding]]
+Rule = Callable[[SdfScene], Iterator[Finding]]
+NodeRule = Callable[[SdfScene, Node], Iterator[Finding]]
 
 
-def for_each(nodes: Callable[[Scene], Iterable[Node]], rules: Sequence[NodeRule]) -> list[Rule]:
+def for_each(nodes: Callable[[SdfScene], Iterable[Node]], rules: Sequence[NodeRule]) -> list[Rule]:
     """Rules about single elements as rules about a file that hold for each of ``nodes``."""
 
     def whole(rule: NodeRule) -> Rule:
@@ -237,7 +232,7 @@ def for_each(nodes: Callable[[Scene], Iterable[Node]], rules: Sequence[NodeRule]
 
 def each_world(*rules: NodeRule) -> list[Rule]:
     """Rules about each world of a file."""
-    return for_each(Scene.worlds, rules)
+    return for_each(SdfScene.worlds, rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

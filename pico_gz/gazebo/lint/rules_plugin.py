@@ -11,7 +11,7 @@ from pico_gz.gazebo.lint.document import (
     Finding,
     NodeRule,
     Rule,
-    Scene,
+    SdfScene,
     Seen,
     Severity,
     Trap,
@@ -35,12 +35,12 @@ def is_ardupilot(plugin: Node) -> bool:
     return "ardupilotplugin" in words or plugin.child("fdm_port_in") is not None
 
 
-def ardupilot_plugins(scene: Scene) -> Iterator[Seen]:
+def ardupilot_plugins(scene: SdfScene) -> Iterator[Seen]:
     """Every ArduPilot plugin, also those of included models."""
     return (seen for seen in scene.find("plugin") if is_ardupilot(seen.node))
 
 
-def own_plugins(scene: Scene) -> Iterator[Node]:
+def own_plugins(scene: SdfScene) -> Iterator[Node]:
     """The ArduPilot plugins that stand in the file itself."""
     return filter(is_ardupilot, scene.own("plugin"))
 
@@ -57,12 +57,17 @@ def model_of(plugin: Node) -> Node | None:
     return plugin.inside("model")
 
 
+def whole_number(text: str) -> int | None:
+    """A number of a few digits; None when the text is no such number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def is_true(text: str) -> bool:
     """A truth value as SDF writes it."""
     return text.lower() in ("1", "true")
 
 
-def imu_of(scene: Scene, plugin: Node) -> Seen | None:
+def imu_of(scene: SdfScene, plugin: Node) -> Seen | None:
     """The sensor that ``imuName`` means; scoped or not, the first that fits."""
     model = model_of(plugin)
     if model is None:
@@ -96,8 +101,7 @@ class ControlFacts:
     @property
     def channel(self) -> int | None:
         """0-based; None when it is given by the order."""
-        text = self.node.attributes.get("channel", "")
-        return int(text) if text.isdigit() else None
+        return whole_number(self.node.attributes.get("channel", ""))
 
     @property
     def multiplier(self) -> float:
@@ -134,7 +138,7 @@ def controls_of(plugin: Node) -> list[ControlFacts]:
     return [ControlFacts(node) for node in plugin.all("control")]
 
 
-def is_wheel(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
+def is_wheel(scene: SdfScene, plugin: Node, control: ControlFacts) -> bool:
     """Whether a control drives something that is called a wheel."""
     if "wheel" in control.joint.lower():
         return True
@@ -142,7 +146,7 @@ def is_wheel(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
     return joint is not None and "wheel" in joint.value("child").lower()
 
 
-def joint_named(scene: Scene, plugin: Node, name: str) -> Node | None:
+def joint_named(scene: SdfScene, plugin: Node, name: str) -> Node | None:
     """A joint of the plugin's model."""
     model = model_of(plugin)
     if model is None:
@@ -182,7 +186,7 @@ ANGLE_UNIT = Trap(
 BAD_PORT = Trap(
     name="fdm-port",
     severity=Severity.ERROR,
-    why="The plugin then binds another port, which nobody knows: the rover never answers.",
+    why="The plugin then binds another port, which is not known: the rover never answers.",
     fix="<fdm_port_in>9002</fdm_port_in>: a whole number, 1 to 65535.",
 )
 DUPLICATE_PORT = Trap(
@@ -206,7 +210,7 @@ LOOPBACK_IN_CONTAINER = Trap(
 IGNORED = Trap(
     name="ignored-element",
     severity=Severity.WARNING,
-    why="The plugin does not read it: replies go to whoever sent the last packet, and a vehicle"
+    why="The plugin does not read it: replies go to the sender of the last packet, and a vehicle"
     " is known by its port.",
     fix="Remove it.",
 )
@@ -244,7 +248,7 @@ _ONE_DEGREE = 0.0175
 _DEFAULT_NED = (3.141592653589793, 0.0, 0.0)
 
 
-def check_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_name(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """The library and the class."""
     file_name = plugin.attributes.get("filename", "")
     if file_name not in FILE_NAMES:
@@ -253,13 +257,13 @@ def check_name(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield PLUGIN_NAME.at(plugin.line, f"name is {plugin.name!r}.")
 
 
-def check_controls_exist(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_controls_exist(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """A plugin that drives nothing."""
     if plugin.child("control") is None:
         yield NO_CONTROL.at(plugin.line, "The plugin has no <control>.")
 
 
-def check_ned(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_ned(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """North left to the default, or written as the default."""
     node = plugin.child("gazeboXYZToNED")
     if node is None:
@@ -270,7 +274,7 @@ def check_ned(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield NED_DEFAULT.at(node.line, "gazeboXYZToNED makes x north and y west.")
 
 
-def check_angle_units(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_angle_units(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Degrees written where radians are read."""
     for tag in TRANSFORMS:
         node = plugin.child(tag)
@@ -278,15 +282,15 @@ def check_angle_units(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield ANGLE_UNIT.at(node.line, f"{tag} is {node.text.strip()!r} in radians.")
 
 
-def check_port_numbers(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_port_numbers(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """A port that is none."""
     node = plugin.child("fdm_port_in")
     text = node.text.strip() if node else DEFAULT_PORT
-    if node and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
+    if node and not 1 <= (whole_number(text) or 0) <= MAX_PORT:
         yield BAD_PORT.at(node.line, f"fdm_port_in is {text!r}.")
 
 
-def check_ports(scene: Scene) -> Iterator[Finding]:
+def check_ports(scene: SdfScene) -> Iterator[Finding]:
     """Two plugins on one port."""
     first: dict[str, Seen] = {}
     for seen in ardupilot_plugins(scene):
@@ -297,7 +301,7 @@ def check_ports(scene: Scene) -> Iterator[Finding]:
             yield DUPLICATE_PORT.at(seen.line, message)
 
 
-def check_address(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_address(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """What the plugin binds."""
     node = plugin.child("fdm_addr")
     text = node.text.strip() if node else "127.0.0.1"
@@ -311,7 +315,7 @@ def check_address(scene: Scene, plugin: Node) -> Iterator[Finding]:
         yield LOOPBACK_IN_CONTAINER.at(line, f"fdm_addr is {text}.")
 
 
-def check_elements(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_elements(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Elements that do nothing."""
     for node in plugin.children:
         if node.tag in IGNORED_ELEMENTS:
@@ -322,13 +326,13 @@ def check_elements(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield UNKNOWN.at(node.line, f"<{node.tag}> is unknown to the plugin.{near}")
 
 
-def check_lock_step(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_lock_step(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Lockstep left to the default."""
     if plugin.child("lock_step") is None:
         yield NO_LOCK_STEP.at(plugin.line, "lock_step is left to its default, 0.")
 
 
-def check_includes(scene: Scene) -> Iterator[Finding]:
+def check_includes(scene: SdfScene) -> Iterator[Finding]:
     """A plugin added through an include."""
     for node in scene.own("include"):
         for plugin in node.all("plugin"):
@@ -341,7 +345,7 @@ def check_includes(scene: Scene) -> Iterator[Finding]:
             yield PLUGIN_IN_INCLUDE.at(plugin.line, message, severity=severity)
 
 
-def _has_ardupilot(scene: Scene, model: Node) -> bool:
+def _has_ardupilot(scene: SdfScene, model: Node) -> bool:
     return any(is_ardupilot(seen.node) for seen in scene.find("plugin", model))
 
 

@@ -1,20 +1,12 @@
-"""Rules about worlds: systems, coordinates, unknown elements.
-
-Files of this kit are held against the table of what it writes. About other people's files, and
-those of this kit that people edited, only ``sdformat14`` itself can judge, where it is installed.
-"""
+"""Rules about worlds: systems, coordinates, includes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Seen, Severity, Trap, each_world
+from pico_gz.gazebo.lint.document import Finding, Rule, SdfScene, Seen, Severity, Trap, each_world
 from pico_gz.gazebo.lint.rules_plugin import is_ardupilot
-from pico_gz.gazebo.lint.sdformat import Complaint, complaints
 from pico_gz.gazebo.sdf import Node
-from pico_gz.gazebo.worlds.render import Origin, origin_of
-from pico_gz.gazebo.worlds.sdf_check import check_sdf
 
 NO_IMU_SYSTEM = Trap(
     name="no-imu-system",
@@ -27,7 +19,7 @@ NO_PHYSICS_SYSTEM = Trap(
     name="no-physics-system",
     severity=Severity.ERROR,
     why="One <plugin> in a world switches the default systems off, so nothing computes motion:"
-    " the rover stands still whatever it is told.",
+    " the rover stands still whatever is commanded.",
     fix='<plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/> in the world.',
 )
 MISSING_SYSTEM = Trap(
@@ -96,7 +88,7 @@ _MAYBE_RENDERED = {"lidar", "ray", "custom", ""}
 _OLD = ("ignition-gazebo", "ignition::gazebo", "libignition", "ign-gazebo")
 
 
-def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_systems(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """Every sensor needs its system."""
     systems = _systems(scene, world)
     reported: set[str] = set()
@@ -113,14 +105,14 @@ def check_systems(scene: Scene, world: Node) -> Iterator[Finding]:
         yield NO_IMU_SYSTEM.at(world.line, "This world has no Imu system.")
 
 
-def check_physics(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_physics(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """Something to drive, and nothing that moves it."""
     listed = world.child("plugin") is not None
     if listed and "Physics" not in _systems(scene, world) and _has_ardupilot(scene, world):
         yield NO_PHYSICS_SYSTEM.at(world.line, "This world has no Physics system.")
 
 
-def check_includes_found(scene: Scene) -> Iterator[Finding]:
+def check_includes_found(scene: SdfScene) -> Iterator[Finding]:
     """Included models that are not here."""
     for node in scene.own("include"):
         uri = node.value("uri")
@@ -132,7 +124,7 @@ def check_includes_found(scene: Scene) -> Iterator[Finding]:
             yield INCLUDE_NOT_FOUND.at(node.line, f"{uri!r} was not found.")
 
 
-def check_rendering(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_rendering(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """The Sensors system where nothing is rendered."""
     kinds = {seen.node.attributes.get("type", "") for seen in _sensors(scene, world)}
     if kinds & (_RENDERED | _MAYBE_RENDERED) or not scene.is_complete(world):
@@ -143,7 +135,7 @@ def check_rendering(scene: Scene, world: Node) -> Iterator[Finding]:
             yield SENSORS_WITHOUT_NEED.at(plugin.line, message)
 
 
-def check_coordinates(scene: Scene, world: Node) -> Iterator[Finding]:
+def check_coordinates(scene: SdfScene, world: Node) -> Iterator[Finding]:
     """NavSat without a place on Earth."""
     if world.child("spherical_coordinates") is not None:
         return
@@ -154,7 +146,7 @@ def check_coordinates(scene: Scene, world: Node) -> Iterator[Finding]:
             break
 
 
-def check_old_names(scene: Scene) -> Iterator[Finding]:
+def check_old_names(scene: SdfScene) -> Iterator[Finding]:
     """Plugins by their names in older releases."""
     for node in scene.own("plugin"):
         if is_ardupilot(node):
@@ -165,12 +157,12 @@ def check_old_names(scene: Scene) -> Iterator[Finding]:
                 break
 
 
-def _systems(scene: Scene, world: Node) -> set[str]:
+def _systems(scene: SdfScene, world: Node) -> set[str]:
     """Systems of a world by their short names; a model may bring one too."""
     return {_short(seen.node) for seen in scene.find("plugin", world)}
 
 
-def _sensors(scene: Scene, world: Node) -> Iterator[Seen]:
+def _sensors(scene: SdfScene, world: Node) -> Iterator[Seen]:
     """Real sensors; the ArduPilot plugin has an element of the same name."""
     for seen in scene.find("sensor", world):
         parent = seen.node.parent
@@ -178,7 +170,7 @@ def _sensors(scene: Scene, world: Node) -> Iterator[Seen]:
             yield seen
 
 
-def _has_ardupilot(scene: Scene, world: Node) -> bool:
+def _has_ardupilot(scene: SdfScene, world: Node) -> bool:
     return any(is_ardupilot(seen.node) for seen in scene.find("plugin", world))
 
 
@@ -191,71 +183,3 @@ RULES: tuple[Rule, ...] = (
     check_includes_found,
     check_old_names,
 )
-
-
-UNKNOWN_ELEMENT = Trap(
-    name="unknown-element",
-    severity=Severity.WARNING,
-    why="Gazebo says one line about what it does not know, ignores it and runs on.",
-    fix="Correct the spelling or the place, or remove it.",
-)
-SDFORMAT_REFUSES = Trap(
-    name="sdformat-refuses",
-    severity=Severity.ERROR,
-    why="These are the words of sdformat, which Gazebo reads files with: it does not load this"
-    " file.",
-    fix="Correct it; gz sdf -k FILE says the same.",
-)
-SDFORMAT_WARNS = Trap(
-    name="sdformat-warns",
-    severity=Severity.WARNING,
-    why="These are the words of sdformat: Gazebo loads the file, but not quite as it is written.",
-    fix="Correct it; gz sdf -k FILE says the same.",
-)
-
-_UNKNOWN = re.compile(r"XML (?:Element|Attribute)\[.*?not defined in SDF\.?")
-# Not in the specification, but Gazebo's sensors know it.
-_READ_ALL_THE_SAME = ("gz_frame_id", "ignition_frame_id")
-# "A link named l has ...", "joint with name[j] ...", "vertex with name [m::j]".
-_NAMED = re.compile(r"(\w+) (?:named |with name ?)\[?([^\s\]]+)")
-
-
-def check_own(text: str) -> Iterator[Finding]:
-    """Hold a file of this kit, as it was generated, against its table."""
-    if origin_of(text) is not Origin.GENERATED:
-        return
-    for problem in check_sdf(text):
-        message = problem.message[0].upper() + problem.message[1:] + "."
-        yield UNKNOWN_ELEMENT.at(problem.line, message, severity=Severity.ERROR)
-
-
-def check_strictly(text: str, root: Node) -> Iterator[Finding]:
-    """Ask sdformat14, if it is here; each kind of mistake is reported once, and once per line."""
-    reported: set[str | int] = set()
-    for complaint in complaints(text):
-        trap, message = _kind(complaint)
-        if any(name in message for name in _READ_ALL_THE_SAME):
-            continue
-        line = complaint.line or _line_of(root, message)
-        if reported.isdisjoint((message, line) if complaint.refused else (message,)):
-            reported |= {message, line}
-            yield trap.at(line, message)
-
-
-def _kind(complaint: Complaint) -> tuple[Trap, str]:
-    if complaint.refused:
-        return SDFORMAT_REFUSES, complaint.message
-    unknown = _UNKNOWN.match(complaint.message)
-    if unknown:
-        return UNKNOWN_ELEMENT, unknown.group().rstrip(".") + "."
-    return SDFORMAT_WARNS, complaint.message
-
-
-def _line_of(root: Node, message: str) -> int:
-    """The first element that the message names; sdformat mostly gives names, not lines."""
-    named = [(kind.lower(), name.rpartition("::")[2]) for kind, name in _NAMED.findall(message)]
-    for kind, name in named:
-        for node in root.walk():
-            if node.tag == kind and node.name == name:
-                return node.line
-    return root.line

@@ -30,8 +30,8 @@ from pico_gz.gazebo.worlds.parts import (
     CylinderShape,
     Friction,
     Joint,
-    Link,
     Placement,
+    SdfLink,
     Visual,
     axle_joint,
     box_inertial,
@@ -83,7 +83,7 @@ class _Blocks:
     cabin: _Block
 
 
-def car_body(spec: RoverSpec, number: int, colour: Colour) -> Link:
+def car_body(spec: RoverSpec, number: int, colour: Colour) -> SdfLink:
     """Build it; the origin is on the ground in the middle of the rear axle."""
     blocks = _blocks(spec)
     tub, cabin = blocks.tub, blocks.cabin
@@ -91,7 +91,7 @@ def car_body(spec: RoverSpec, number: int, colour: Colour) -> Link:
     height_m = cabin.top_m - bottom_m
     center = Placement(x_m=spec.center_ahead_m, z_m=bottom_m + _MASS_HEIGHT * height_m)
     size_m = (spec.length_m, tub.shape.y_m, height_m)
-    return Link(
+    return SdfLink(
         name="base_link",
         inertial=box_inertial(BODY_MASS_SHARE * spec.mass_kg, size_m, center),
         visuals=(
@@ -232,11 +232,11 @@ def _drive_control(spec: RoverSpec, joint: str) -> Control:
     )
 
 
-def _front_axle(spec: RoverSpec) -> Link:
+def _front_axle(spec: RoverSpec) -> SdfLink:
     """The beam between the front wheels."""
     thick_m = 0.3 * spec.wheel_radius_m
     beam = BoxShape(thick_m, spec.track_m, thick_m)
-    return Link(
+    return SdfLink(
         name=FRONT_AXLE,
         inertial=box_inertial(_AXLE_MASS_SHARE * spec.mass_kg, (thick_m, spec.track_m, thick_m)),
         at=Placement(x_m=spec.wheel_base, z_m=spec.wheel_radius_m),

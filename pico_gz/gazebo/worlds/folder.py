@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pico_gz.errors import ConfigError
 from pico_gz.gazebo.worlds.render import Origin, origin_of
-from pico_gz.gazebo.worlds.terrain_sdf import MESH_NAME
+from pico_gz.gazebo.worlds.scenery import MESH_NAME
 
 # What an earlier world may have had and this one has not: rovers, and a mesh of the ground.
 _PASSING_FILES = ("models/*/model.sdf", "models/*/model.config", MESH_NAME)

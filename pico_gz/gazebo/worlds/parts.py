@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import ClassVar
 
 from pico_gz.core.rover_spec import RoverSpec
-from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import MessageError, WorldTemplateError
 
@@ -107,7 +106,7 @@ Colour = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visual:
-    """Something to see."""
+    """A visual of a link."""
 
     name: str
     shape: Shape
@@ -132,7 +131,7 @@ class Friction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """Something to bump into."""
+    """A collision shape of a link."""
 
     name: str
     shape: Shape
@@ -207,7 +206,7 @@ def readable_on(colour: Colour) -> Colour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class SdfLink:
     """A rigid body."""
 
     name: str
@@ -280,7 +279,7 @@ class Control:
 class Chassis:
     """The mechanical part of a rover: everything but its name, place, sensors and ports."""
 
-    links: tuple[Link, ...]
+    links: tuple[SdfLink, ...]
     joints: tuple[Joint, ...]
     controls: tuple[Control, ...]
     # Joints whose angle the plugin reads.
@@ -308,11 +307,6 @@ def wheel_mass_kg(spec: RoverSpec) -> float:
     return WHEEL_MASS_SHARE * spec.mass_kg
 
 
-def wheel_load_n(spec: RoverSpec) -> float:
-    """What one of four wheels carries on level ground."""
-    return 0.25 * spec.mass_kg * GRAVITY_MPS2
-
-
 def grip(spec: RoverSpec) -> float:
     """Friction coefficient of the tyres."""
     return spec.grip_mu or DEFAULT_GRIP
@@ -325,14 +319,14 @@ def top_wheel_radps(spec: RoverSpec) -> float:
 
 def wheel_link(
     name: str, spec: RoverSpec, at: Placement, friction: Friction, *, contact_y_m: float = 0.0
-) -> Link:
+) -> SdfLink:
     """A wheel whose axle lies along y; it touches the ground ``contact_y_m`` beside itself."""
     radius_m, width_m = spec.wheel_radius_m, spec.wheel_width_m
     tyre = CylinderShape(radius_m, width_m)
     hub = CylinderShape(0.62 * radius_m, 1.04 * width_m)
     spoke = CylinderShape(0.16 * radius_m, 1.10 * width_m)
     spoke_at = Placement(x_m=0.38 * radius_m, roll_rad=ACROSS_RAD)
-    return Link(
+    return SdfLink(
         name=name,
         inertial=wheel_inertial(wheel_mass_kg(spec), radius_m, width_m),
         at=at,

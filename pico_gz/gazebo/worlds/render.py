@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.errors import WorldTemplateError
-from pico_gz.gazebo.worlds.parts import AT_ORIGIN, Link, Placement, check_model_name
+from pico_gz.gazebo.worlds.parts import AT_ORIGIN, Placement, SdfLink, check_model_name
 from pico_gz.gazebo.worlds.rover_model import IMU_NAME, RoverModel
 
 _MARK = re.compile(r"content ([0-9a-f]{32})\b")
@@ -81,7 +81,7 @@ class StaticModel:
     """Something that stands still: the ground, an obstacle, a prop."""
 
     name: str
-    link: Link
+    link: SdfLink
     at: Placement = AT_ORIGIN
     description: str = ""
 

@@ -23,8 +23,8 @@ from pico_gz.gazebo.worlds.parts import (
     CylinderShape,
     Friction,
     Joint,
-    Link,
     Placement,
+    SdfLink,
     Visual,
     axle_joint,
     box_inertial,
@@ -122,14 +122,14 @@ def _inner_width_m(spec: RoverSpec) -> float:
     return max(spec.track_m - 1.3 * spec.wheel_width_m, 0.3 * spec.track_m)
 
 
-def _body(spec: RoverSpec, number: int, colour: Colour) -> Link:
+def _body(spec: RoverSpec, number: int, colour: Colour) -> SdfLink:
     heights = _Heights.of(spec)
     bottom_m, top_m = heights.bottom_m, heights.top_m
     body = BoxShape(spec.length_m, _inner_width_m(spec), heights.deck_m - bottom_m)
     body_at = Placement(z_m=0.5 * (bottom_m + heights.deck_m))
     deck = BoxShape(spec.length_m, spec.width_m, top_m - heights.deck_m)
     deck_at = Placement(z_m=0.5 * (top_m + heights.deck_m))
-    return Link(
+    return SdfLink(
         name="base_link",
         inertial=box_inertial(
             (1.0 - 4.0 * WHEEL_MASS_SHARE) * spec.mass_kg,

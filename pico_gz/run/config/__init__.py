@@ -73,7 +73,7 @@ def default_fleet(
         overrides = replace(overrides, rovers=rovers)
     return assemble(
         FleetFile(),
-        rover_changes={},
+        rover_fields={},
         source=None,
         overrides=overrides,
         environ=os.environ if environ is None else environ,

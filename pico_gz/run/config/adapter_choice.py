@@ -26,14 +26,14 @@ def wanted_adapter(
 
 
 def resolve_adapter(
-    wanted: str, environ: Mapping[str, str], gazebo_problem: Callable[[], str]
+    wanted: str, environ: Mapping[str, str], gazebo_problem: Callable[[], str | None]
 ) -> AdapterChoice:
     """Turn what was asked for into an adapter.
 
     Args:
         wanted: ``auto`` or a name, see ``wanted_adapter``.
         environ: ``CI=true`` turns ``auto``, and nothing else, into Lightweight.
-        gazebo_problem: why Gazebo cannot be used, empty when it can; asked only if it matters.
+        gazebo_problem: why Gazebo cannot be used, ``None`` when it can; asked only if it matters.
 
     Raises:
         MissingProgramError: Gazebo was asked for by name and cannot be used.
@@ -50,7 +50,7 @@ def resolve_adapter(
         if problem:
             raise MissingProgramError(
                 f"Gazebo was asked for, but {problem}.",
-                hint="pico-gz doctor tells how to get it; --adapter lightweight needs nothing.",
+                hint="pico-gz doctor says how to get it; --adapter lightweight needs nothing.",
             )
     return AdapterChoice(wanted)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, check_name
 from pico_gz.errors import MessageError
 from pico_gz.run.config import checks
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
-from pico_gz.run.config.fleet import AdapterPlan, FleetConfig
+from pico_gz.run.config.fleet import AdapterPlan, FleetConfig, VehiclePlan
+from pico_gz.run.config.named_files import NamedFiles, check_signing_key
+from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import build_rover
+from pico_gz.run.config.rover_settings import RoverBuilder
 from pico_gz.run.config.settings import (
     FleetFile,
     ObstacleKind,
@@ -25,6 +27,7 @@ from pico_gz.run.config.settings import (
 )
 from pico_gz.run.config.vehicles import Entry, VehicleBuilder, find_entries, parsed_links
 from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall
+from pico_gz.simulator.overlaps import find_overlaps, footprint, obstacle_names
 
 # By the beginning of a use's purpose: the vehicle's own key, and the fleet's.
 _KEYS: dict[str, tuple[str, KeyPath]] = {
@@ -63,6 +66,7 @@ def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
 
 # A bad base makes hundreds of bad ports; a few are enough.
 _MAX_PORTS_REPORTED = 3
+_MAX_PAIRS_REPORTED = 5
 
 _TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
     TerrainKind.FLAT: {},
@@ -74,7 +78,7 @@ _TERRAIN_DEFAULTS: dict[TerrainKind, dict[str, Any]] = {
 def assemble(
     file: FleetFile,
     *,
-    rover_changes: Mapping[str, Any],
+    rover_fields: Mapping[KeyPath, Mapping[str, Any]],
     source: Path | None,
     overrides: FleetOverrides,
     environ: Mapping[str, str],
@@ -89,6 +93,7 @@ def assemble(
     base = source.parent if source else Path()
     file = apply_overrides(file, overrides, environ, findings)
     checks.check_time(file, findings)
+    checks.check_origin(file, findings)
     checks.check_net(file, lambda key: net_source(key, overrides, environ), findings)
     checks.check_terrain(file, base, findings)
     checks.check_obstacles(file, findings)
@@ -97,17 +102,19 @@ def assemble(
         gcs=file.mavlink.gcs,
         offset=overrides.port_offset,
     )
-    rover = build_rover(file.rover, rover_changes, findings)
-    entries = find_entries(file, findings)
+    rovers = RoverBuilder(file, rover_fields, findings)
+    entries = find_entries(file, overrides.rovers, findings)
+    files = NamedFiles(file, base, overrides, findings)
     vehicles = VehicleBuilder(
         file,
-        base=base,
+        files=files,
         rules=rules,
-        rover=rover,
+        rovers=rovers,
         overrides=overrides,
         environ=environ,
         findings=findings,
     ).build(entries)
+    outside = Outside.read(environ)
     fleet = FleetConfig(
         name=_name(file, source, len(vehicles), findings),
         source=source,
@@ -120,19 +127,22 @@ def assemble(
         rules=rules,
         net=file.net,
         links=tuple(parsed_links(file.mavlink.links)),
-        rover=rover,
+        rover=rovers.fleet,
         noise=file.rover.noise,
         gazebo=file.gazebo,
-        adapters=_adapters(file, findings),
+        adapters=_adapters(file, rovers, findings),
         terrain=_terrain(file.terrain, base),
         wind=file.wind,
         obstacles=tuple(_obstacles(file, findings)),
         vehicles=vehicles,
-        warnings=tuple(_warnings(file, entries)),
+        warnings=(*_warnings(file, entries, outside), *findings.warnings, *_apart(vehicles)),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
+        outside=outside,
     )
+    checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
     _check_gazebo_step(fleet, findings)
+    _check_places(fleet, entries, overrides, findings)
     _check_truth(fleet, entries, findings)
     dashboard = net_source("dashboard", overrides, environ)
     if not findings.has(*dashboard):
@@ -157,17 +167,21 @@ def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path |
     written = file.mavlink.signing_key_file
     if written is None:
         return None
-    checks.check_file(base / written, ("mavlink", "signing_key_file"), written, findings)
+    check_signing_key(base / written, written, findings)
     return base / written
 
 
-def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
+def _adapters(file: FleetFile, rovers: RoverBuilder, findings: Findings) -> tuple[AdapterPlan, ...]:
     plans = []
     for name, table in file.adapters.items():
         path: KeyPath = ("adapters", name)
         options = dict(table)
         kind = options.pop("type", name)
         checks.check_text_name(name, path, findings)
+        if "type" not in table and name not in checks.installed_adapters():
+            hint = f'Write type = "{checks.BUILT_IN_ADAPTERS[0]}", or another type.'
+            findings.add(path, "its type is missing.", hint=hint)
+            continue
         if not isinstance(kind, str):
             findings.add((*path, "type"), "expected a text.", value=kind)
             continue
@@ -177,6 +191,10 @@ def _adapters(file: FleetFile, findings: Findings) -> tuple[AdapterPlan, ...]:
             findings.add((*path, "type"), "expected the type of a simulator.", value=kind)
         else:
             checks.AdapterNames(()).check(kind, (*path, "type"), findings)
+        if kind == "lightweight":
+            rovers.check_figures(options, path)
+        elif kind not in checks.BUILT_IN_ADAPTERS:
+            checks.check_plugin_options(kind, options, path, findings)
         plans.append(AdapterPlan(name=name, type=kind, options=options))
     return tuple(plans)
 
@@ -214,11 +232,69 @@ def _obstacle(section: ObstacleSection) -> Obstacle:
     )
 
 
-def _warnings(file: FleetFile, entries: Mapping[int, Entry]) -> list[str]:
-    warnings = checks.net_warnings(file)
+def _warnings(file: FleetFile, entries: Mapping[int, Entry], outside: Outside | None) -> list[str]:
+    # A container listens on every address of its own; Compose publishes on loopback only.
+    warnings = [] if outside else checks.net_warnings(file)
     if GCS_SYSTEM_ID in entries:
         warnings.append("Vehicle 255 has the id of most ground stations: give yours another one.")
     return warnings
+
+
+def _apart(vehicles: Sequence[VehiclePlan]) -> list[str]:
+    """What to know of vehicles that different simulators move."""
+    names = list(dict.fromkeys(plan.config.adapter for plan in vehicles))
+    if len(names) < 2:
+        return []
+    listed = ", ".join(names[:-1]) + f" and {names[-1]}"
+    return [f"{listed} simulate their vehicles apart: these do not collide with each other."]
+
+
+def _check_places(
+    fleet: FleetConfig, entries: Mapping[int, Entry], overrides: FleetOverrides, findings: Findings
+) -> None:
+    """Vehicles of one Lightweight that start inside each other, or inside an obstacle."""
+    if not overrides.contacts or findings.problems:
+        return  # places may be wrong because something else is
+    for name in dict.fromkeys(plan.config.adapter for plan in fleet.vehicles):
+        if fleet.adapter_type(name) not in ("lightweight", "auto"):
+            continue  # bodies on Gazebo are boxes; the world's generator looks at them
+        plans = {plan.config.label: plan for plan in fleet.vehicles if plan.config.adapter == name}
+        discs = [footprint(label, plan.config.pose, plan.rover) for label, plan in plans.items()]
+        pairs = find_overlaps(discs, fleet.obstacles)
+        for place, names in _by_place(pairs, plans, entries, overrides, fleet).items():
+            named = ", ".join(f"{one} and {other}" for one, other in names[:_MAX_PAIRS_REPORTED])
+            more = len(names) - _MAX_PAIRS_REPORTED
+            named += f" and {more} more pairs" if more > 0 else ""
+            findings.add(
+                place,
+                f"would start inside each other: {named}.",
+                hint="Move them apart; contacts are discs of the rover's radius_m.",
+            )
+
+
+def _by_place(
+    pairs: Sequence[tuple[str, str]],
+    plans: Mapping[str, VehiclePlan],
+    entries: Mapping[int, Entry],
+    overrides: FleetOverrides,
+    fleet: FleetConfig,
+) -> dict[KeyPath, list[tuple[str, str]]]:
+    """The pairs by the key that puts one of them there; own places before the layout's."""
+    found: dict[KeyPath, list[tuple[str, str]]] = {}
+    for pair in pairs:
+        place: KeyPath = ("--layout",) if overrides.layout else ("layout", "spacing_m")
+        for label in reversed([label for label in pair if label in plans]):
+            entry = entries[plans[label].id]
+            own = [key for key in ("north_m", "east_m") if getattr(entry.table, key) is not None]
+            if own:
+                place = (*entry.path, own[0])
+                break
+        else:
+            numbered = obstacle_names(fleet.obstacles)
+            if pair[1] in numbered:
+                place = ("obstacle", numbered.index(pair[1]))
+        found.setdefault(place, []).append(pair)
+    return found
 
 
 def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from pico_gz.core.ports import Link, is_loopback, parse_address
 from pico_gz.core.vehicle_config import DriveKind, check_name
-from pico_gz.errors import ConfigError, MessageError, did_you_mean
+from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
+from pico_gz.run.config.named_files import check_heightmap
 from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.settings import (
     ClockKind,
@@ -19,6 +22,9 @@ from pico_gz.run.config.settings import (
 )
 
 BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
+# Its main loop takes a longer pause for a stall, and disarms.
+MAX_BUILTIN_STEP_US = 200_000
+MAX_LAT_DEG = 89
 AUTOPILOTS = ("builtin", "external", "none")
 
 _TERRAIN_KEYS = {
@@ -48,6 +54,21 @@ def check_time(file: FleetFile, findings: Findings) -> None:
             "a free-running clock follows the wall clock: expected a number.",
             value="max",
         )
+
+
+def check_origin(file: FleetFile, findings: Findings) -> None:
+    """Refuse the poles, where east has no direction."""
+    lat_deg = file.origin.lat_deg
+    if abs(lat_deg) > MAX_LAT_DEG and not findings.has("origin", "lat_deg"):
+        message = f"is too near a pole: expected a number, -{MAX_LAT_DEG}..{MAX_LAT_DEG}."
+        findings.add(("origin", "lat_deg"), message, value=lat_deg)
+
+
+def check_step(file: FleetFile, autopilots: Collection[str], findings: Findings) -> None:
+    """A step that the built-in autopilot would take for a stall."""
+    if file.time.step_us > MAX_BUILTIN_STEP_US and "builtin" in autopilots:
+        message = f"the built-in autopilot needs steps of at most {MAX_BUILTIN_STEP_US} us."
+        findings.add(("time", "step_us"), message, value=file.time.step_us)
 
 
 def check_net(file: FleetFile, source: Callable[[str], KeyPath], findings: Findings) -> None:
@@ -90,10 +111,7 @@ def check_terrain(file: FleetFile, base: Path, findings: Findings) -> None:
     terrain = file.terrain
     _check_kind_keys(terrain, _TERRAIN_KEYS, ("terrain",), findings)
     if terrain.kind is TerrainKind.HEIGHTMAP:
-        if terrain.file is None:
-            findings.add(("terrain", "file"), "a heightmap needs its file.")
-        else:
-            check_file(base / terrain.file, ("terrain", "file"), terrain.file, findings)
+        check_heightmap(terrain, base, findings)
 
 
 def check_obstacles(file: FleetFile, findings: Findings) -> None:
@@ -129,16 +147,6 @@ def _check_kind_keys(
                     f'belongs to kind = "{kind.value}", but this is "{section.kind.value}".',
                     value=getattr(section, key),
                 )
-
-
-def check_file(path: Path, key: KeyPath, written: str, findings: Findings) -> None:
-    """A file that the fleet names must be there and readable."""
-    try:
-        with path.open("rb"):
-            return
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    findings.add(key, f"cannot be read: {reason}.", value=written)
 
 
 def check_text_name(name: str, path: KeyPath, findings: Findings) -> None:
@@ -180,6 +188,33 @@ class AdapterNames:
         if name not in known:
             hint = did_you_mean(name, known)
             findings.add(path, "there is no such adapter.", value=name, hint=hint)
+
+
+def check_plugin_options(
+    kind: str, options: Mapping[str, Any], path: KeyPath, findings: Findings
+) -> None:
+    """Options become keywords of the adapter's class: note those that it does not take."""
+    from pico_gz.adapters.registry import load_adapter
+
+    if not isinstance(kind, str) or kind not in installed_adapters():
+        return
+    try:
+        known = inspect.signature(load_adapter(kind)).parameters
+    except (PicoGzError, TypeError, ValueError):
+        return  # the run reports an adapter that cannot be loaded
+    keywords = [
+        name
+        for name, one in known.items()
+        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY) and name != "name"
+    ]
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    for key in options:
+        if key not in keywords and not takes_all:
+            message = f"the adapter {kind!r} does not take this option."
+            findings.add((*path, key), message, hint=did_you_mean(key, keywords))
+    for name in keywords:
+        if known[name].default is inspect.Parameter.empty and name not in options:
+            findings.add((*path, name), f"the adapter {kind!r} needs this option.")
 
 
 def installed_adapters() -> list[str]:

@@ -16,6 +16,7 @@ from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
+from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.port_plan import SimWire, plan_ports, sim_wire
 from pico_gz.run.config.settings import (
     GazeboSection,
@@ -50,7 +51,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> int:
-        """Its id."""
+        """Vehicle id."""
         return self.config.id
 
 
@@ -83,6 +84,7 @@ class FleetConfig:
         obstacles: what stands in the way.
         vehicles: in id order.
         warnings: what people should know, one sentence each.
+        outside: names and addresses outside of the container, if the run is in one.
     """
 
     name: str
@@ -107,6 +109,7 @@ class FleetConfig:
     warnings: tuple[str, ...] = ()
     signing_key_file: Path | None = None
     failure_injection: bool = False
+    outside: Outside | None = None
 
     @property
     def speed(self) -> float | None:
@@ -167,6 +170,7 @@ class FleetConfig:
         on_gazebo: Collection[int] | None = None,
         own_world: bool = True,
         dashboard: bool = True,
+        radio: bool = False,
     ) -> PortPlan:
         """All ports of this fleet.
 
@@ -174,6 +178,7 @@ class FleetConfig:
             on_gazebo: ids that Gazebo simulates; default: those whose adapter says so.
             own_world: whether the kit generated Gazebo's world.
             dashboard: whether the browser view is on.
+            radio: whether to name the ports of ``--rc udp``.
         """
         links = [(link, None) for link in self.links]
         ids = self.on_gazebo() if on_gazebo is None else on_gazebo
@@ -184,6 +189,7 @@ class FleetConfig:
             net=self.net,
             dashboard=dashboard,
             links=[*links, *((link, plan.id) for plan in self.vehicles for link in plan.links)],
+            radio=radio,
         )
 
     def _wires(self, on_gazebo: Collection[int], *, own_world: bool) -> dict[int, SimWire]:

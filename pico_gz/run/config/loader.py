@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,13 @@ from pico_gz.run.config.assemble import assemble
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.settings import OPTIONS, FleetFile, RoverSection
+from pico_gz.run.config.settings import (
+    OPTIONS,
+    FleetFile,
+    PresetSection,
+    RoverSection,
+    VehicleSection,
+)
 from pico_gz.run.config.toml_lines import KeyLines
 
 ONLY_VARIABLE = "PICO_GZ_ONLY"
@@ -59,12 +65,12 @@ def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]
     text = _read_text(path)
     raw = _parse(path, text)
     findings = Findings(KeyLines(text).find)
-    rover_changes = _take_rover_changes(raw)
+    rover_fields = _take_rover_fields(raw)
     _check_adapter_options(raw, findings)
     file = _check_against(FleetFile, raw, (), findings)
     fleet = assemble(
         file,
-        rover_changes=rover_changes,
+        rover_fields=rover_fields,
         source=path,
         overrides=overrides,
         environ=environ,
@@ -99,13 +105,23 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: is not valid TOML: {reason}.") from error
 
 
-def _take_rover_changes(raw: dict[str, Any]) -> dict[str, Any]:
-    """Move the rover's own fields out of ``[rover]``; they are checked by the rover itself."""
-    table = raw.get("rover")
-    if not isinstance(table, dict):
-        return {}
-    known = field_types.key_names(RoverSection)
-    return {key: table.pop(key) for key in list(table) if key not in known}
+def _take_rover_fields(raw: dict[str, Any]) -> dict[KeyPath, dict[str, Any]]:
+    """Move a rover's fields out of the tables that take them; the rover itself checks them."""
+    found: dict[KeyPath, dict[str, Any]] = {}
+    for path, table, section in _rover_tables(raw):
+        if isinstance(table, dict):
+            known = field_types.key_names(section)
+            found[path] = {key: table.pop(key) for key in list(table) if key not in known}
+    return found
+
+
+def _rover_tables(raw: dict[str, Any]) -> Iterator[tuple[KeyPath, Any, type]]:
+    yield ("rover",), raw.get("rover"), RoverSection
+    presets, vehicles = raw.get("presets"), raw.get("vehicle")
+    for name, table in presets.items() if isinstance(presets, dict) else ():
+        yield ("presets", name), table, PresetSection
+    for place, table in enumerate(vehicles) if isinstance(vehicles, list) else ():
+        yield ("vehicle", place), table, VehicleSection
 
 
 def _check_adapter_options(raw: dict[str, Any], findings: Findings) -> None:

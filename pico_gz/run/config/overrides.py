@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pico_gz.core.ports import GcsMode
+from pico_gz.core.ports import MAX_PORT, GcsMode
 from pico_gz.errors import did_you_mean
+from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.settings import (
     FleetFile,
@@ -17,8 +18,8 @@ from pico_gz.run.config.settings import (
     GazeboSection,
     LayoutKind,
     NetSection,
+    PortsSection,
     TimeSection,
-    VehicleSection,
 )
 
 _NET_VARIABLES = {
@@ -26,6 +27,8 @@ _NET_VARIABLES = {
     "gcs_host": "PICO_GZ_GCS_HOST",
     "dashboard": "PICO_GZ_DASHBOARD",
 }
+# Where the ports of the ground station start, instead of [ports] mavlink_base.
+GCS_PORT_VARIABLE = "PICO_GZ_GCS_PORT"
 # Set to 1 where Gazebo runs in another container: never start one.
 ATTACH_VARIABLE = "PICO_GZ_GAZEBO_ATTACH"
 
@@ -46,6 +49,7 @@ class FleetOverrides:
         dashboard: HOST:PORT of the browser view.
         port_offset: added to every port.
         allow_gcs_sysid: allow vehicle id 255.
+        contacts: False: rovers and obstacles do not collide, so they may overlap.
     """
 
     rovers: int | None = None
@@ -59,6 +63,7 @@ class FleetOverrides:
     dashboard: str | None = None
     port_offset: int = 0
     allow_gcs_sysid: bool = False
+    contacts: bool = True
 
 
 def apply_overrides(
@@ -72,9 +77,9 @@ def apply_overrides(
         time=_time(file, overrides, findings),
         net=_net(file, overrides, environ),
         gazebo=_gazebo(file, environ),
+        ports=_ports(file, environ, findings),
         mavlink=dataclasses.replace(file.mavlink, gcs=_gcs(file, overrides, findings)),
         layout=dataclasses.replace(file.layout, kind=_layout(file, overrides, findings)),
-        vehicle=_vehicles(file, overrides),
     )
 
 
@@ -124,6 +129,20 @@ def _gazebo(file: FleetFile, environ: Mapping[str, str]) -> GazeboSection:
     return dataclasses.replace(file.gazebo, attach=True)
 
 
+def _ports(file: FleetFile, environ: Mapping[str, str], findings: Findings) -> PortsSection:
+    text = environ.get(GCS_PORT_VARIABLE, "")
+    if not text:
+        outside = Outside.read(environ)
+        moved = file.ports.mavlink_base + (outside.moved_by if outside else 0)
+        # The last port is that of vehicle 255; what cannot move stays.
+        in_range = 1 <= moved <= MAX_PORT - 254
+        return dataclasses.replace(file.ports, mavlink_base=moved) if in_range else file.ports
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_PORT):
+        findings.add((GCS_PORT_VARIABLE,), f"expected a port, 1..{MAX_PORT}.", value=text)
+        return file.ports
+    return dataclasses.replace(file.ports, mavlink_base=int(text))
+
+
 def net_source(key: str, overrides: FleetOverrides, environ: Mapping[str, str]) -> KeyPath:
     """Where a value of ``[net]`` comes from, so that a bad one is looked for at the right place."""
     if key == "dashboard" and overrides.dashboard is not None:
@@ -155,13 +174,3 @@ def _unknown_word(option: str, word: str, known: list[str], findings: Findings) 
     hint = did_you_mean(word, known)
     hint = "" if hint.startswith("Known") else hint
     findings.add((option,), f"expected one of {expected}.", value=word, hint=hint)
-
-
-def _vehicles(file: FleetFile, overrides: FleetOverrides) -> tuple[VehicleSection, ...]:
-    if overrides.rovers is None:
-        return file.vehicle
-    return tuple(
-        vehicle
-        for place, vehicle in enumerate(file.vehicle, start=1)
-        if (vehicle.id or place) <= overrides.rovers
-    )

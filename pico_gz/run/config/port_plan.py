@@ -19,6 +19,7 @@ from pico_gz.core.ports import (
     VehiclePorts,
     is_loopback,
     parse_address,
+    rc_port,
     vehicle_ports,
 )
 from pico_gz.core.vehicle_config import VehicleConfig
@@ -113,6 +114,7 @@ def plan_ports(
     net: NetSection | None = None,
     dashboard: bool = False,
     links: Sequence[tuple[Link, int | None]] = (),
+    radio: bool = False,
 ) -> PortPlan:
     """Plan the ports of a fleet, in id order; nothing is checked yet.
 
@@ -123,6 +125,7 @@ def plan_ports(
         net: where the kit listens and where the ground station is; default: loopback.
         dashboard: whether the browser view is on.
         links: further MAVLink links, each with its vehicle or None for the fleet.
+        radio: whether to name the ports of ``--rc udp``, which other runs leave alone.
     """
     wires, net = wires or {}, net or NetSection()
     vehicles = sorted(vehicles, key=lambda vehicle: vehicle.id)
@@ -151,6 +154,18 @@ def plan_ports(
                 for port in (pair, pair + 1)
                 if port not in used
             ]
+    if radio:
+        uses += [
+            _use(
+                "udp",
+                rc_port(ports.vehicle_id, external=bool(ports.server)) + rules.offset,
+                net.bind,
+                PortRole.RESERVED,
+                "radio control, with --rc udp",
+                ports,
+            )
+            for ports in planned
+        ]
     uses += shared
     uses += [link.use(names.get(owner or 0, "fleet"), owner) for link, owner in links]
     if tcp_port:

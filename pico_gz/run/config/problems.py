@@ -53,12 +53,13 @@ class FleetFileError(ConfigError):
 
 
 class Findings:
-    """Collects the problems of one fleet, at most one per place."""
+    """Collects the problems of one fleet, at most one per place, and its warnings."""
 
     def __init__(self, line_of: Callable[[KeyPath], int] | None = None) -> None:
         self._line_of = line_of or (lambda _: 0)
         self._places: set[KeyPath] = set()
         self.problems: list[Problem] = []
+        self.warnings: list[str] = []
 
     def add(
         self,
@@ -83,6 +84,14 @@ class Findings:
                 is_clash=is_clash,
             )
         )
+
+    def warn(self, path: KeyPath, message: str, *, value: Any = None) -> None:
+        """Note what people should know about ``path``, which works all the same."""
+        shown_value = "" if value is None else shown(value)
+        line = self._line_of(path)
+        warning = str(Problem(key=dotted(path), message=message, value=shown_value, line=line))
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def has(self, *path: str | int) -> bool:
         """Whether something is known to be wrong at ``path``, so that what follows is moot."""

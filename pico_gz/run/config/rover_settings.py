@@ -1,10 +1,10 @@
-"""The rover and board tables: a preset and the changed fields."""
+"""The rover and board tables: presets and changed fields."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -14,14 +14,15 @@ from pico_gz.core.rover_spec import (
     DEFAULT_PRESET,
     PRESETS,
     RoverSpec,
+    changed_rover,
     rover_field_types,
-    rover_spec,
 )
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, PICO_TRAIL_CHANNELS, ChannelMap
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.run.config.checks import check_text_name
 from pico_gz.run.config.field_types import expectation, key_names
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.settings import BoardSection, RoverSection
+from pico_gz.run.config.settings import BoardSection, FleetFile, SensorFigures, VehicleSection
 
 CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNELS}
 ROVER_KEYS = tuple(rover_field_types())
@@ -33,41 +34,88 @@ _LOOSENED: dict[str, dict[str, float]] = {
 }
 
 
-def check_preset(preset: str, path: KeyPath, findings: Findings) -> str:
-    """Return ``preset``, or the default after noting that there is no such one."""
-    if preset in PRESETS:
-        return preset
-    hint = did_you_mean(preset, PRESETS)
-    findings.add(path, "there is no such rover preset.", value=preset, hint=hint)
-    return DEFAULT_PRESET
+class RoverBuilder:
+    """Builds the rovers of a fleet file: own presets, the fleet's rover, the vehicles' rovers.
 
+    Args:
+        file: the checked tables.
+        fields: what the tables hold of a rover's fields, unchecked, by their places.
+        findings: takes what no rover can have.
+    """
 
-def build_rover(section: RoverSection, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
-    """Apply the changes one by one, so that every bad one is noted."""
-    base = check_preset(section.preset, ("rover", "preset"), findings)
-    good: dict[str, Any] = section.given()
-    for name, written in changes.items():
-        path = ("rover", name)
-        value = _channels(written, findings) if name == "channels" else written
+    def __init__(
+        self, file: FleetFile, fields: Mapping[KeyPath, Mapping[str, Any]], findings: Findings
+    ) -> None:
+        self._fields = fields
+        self._findings = findings
+        self._figures = file.rover.given()
+        self._presets = dict(PRESETS)
+        for name, section in file.presets.items():
+            path: KeyPath = ("presets", name)
+            check_text_name(name, path, findings)
+            if name in PRESETS:
+                findings.add(path, "is the name of a built-in preset; choose another one.")
+                continue
+            self._presets[name] = self._build(self._base(section.preset, path), section, path)
+        self.fleet = self._build(self._base(file.rover.preset, ("rover",)), file.rover, ("rover",))
+
+    def of_vehicle(self, table: VehicleSection, path: KeyPath) -> RoverSpec:
+        """The rover of a vehicle: its preset, or the fleet's rover, and its own fields."""
+        base = self.fleet
+        if table.preset is not None:
+            base = changed_rover(self._base(table.preset, path), self._figures)
+        return self._build(base, table, path)
+
+    def check_figures(self, options: Mapping[str, Any], path: KeyPath) -> None:
+        """Note every option of a simulator that changes its rovers to what none can be."""
+        for name in options.keys() & set(ROVER_KEYS):
+            if not self._findings.has(*path, name):
+                self._checked(self.fleet, (*path, name), options[name], ROVER_KEYS)
+
+    def _base(self, preset: str, path: KeyPath) -> RoverSpec:
+        """The preset, or the default one after noting that there is no such preset."""
+        if preset not in self._presets:
+            hint = did_you_mean(preset, self._presets)
+            path = (*path, "preset")
+            self._findings.add(path, "there is no such rover preset.", value=preset, hint=hint)
+        return self._presets.get(preset, PRESETS[DEFAULT_PRESET])
+
+    def _build(self, base: RoverSpec, section: SensorFigures, path: KeyPath) -> RoverSpec:
+        """Apply the changes one by one, so that every bad one is noted."""
+        changes = {**section.given(), **self._fields.get(path, {})}
+        keys = (*ROVER_KEYS, *key_names(type(section)))
+        good = {
+            name: value
+            for name, written in changes.items()
+            if (value := self._checked(base, (*path, name), written, keys)) is not None
+        }
+        try:
+            return changed_rover(base, good)
+        except ConfigError as error:  # fields that are fine alone and not together
+            self._findings.add(path, error.message)
+            return base
+
+    def _checked(self, base: RoverSpec, path: KeyPath, written: Any, keys: Collection[str]) -> Any:
+        """The value of one field; None after noting that no rover can have it."""
+        name, findings = str(path[-1]), self._findings
+        value = _channels(written, path, findings) if name == "channels" else written
         if name not in ROVER_KEYS:
-            hint = did_you_mean(name, (*ROVER_KEYS, *key_names(RoverSection)))
-            findings.add(path, "unknown key.", hint=_short(hint))
+            findings.add(path, "unknown key.", hint=_short(did_you_mean(name, keys)))
         elif name in _PART_KEYS:
-            if _is_part(name, written, findings):
-                good[name] = value
+            return value if _is_part(name, path, written, findings) else None
         elif not _fits(value, rover_field_types()[name]):
             findings.add(path, f"expected {_expected(name)}.", value=written)
         else:
             try:
-                rover_spec(base, {**_LOOSENED.get(name, {}), name: value})
+                changed_rover(base, {**_LOOSENED.get(name, {}), name: value})
             except ConfigError as error:
                 findings.add(path, _rule(error, name), value=written)
             else:
-                good[name] = value
-    return _combined(base, good, findings)
+                return value
+        return None
 
 
-def _is_part(name: str, written: Any, findings: Findings) -> bool:
+def _is_part(name: str, path: KeyPath, written: Any, findings: Findings) -> bool:
     """Whether there is such a sensor part; imported here because sensors bring NumPy with them."""
     from pico_gz.simulator import sensor_parts
 
@@ -75,11 +123,11 @@ def _is_part(name: str, written: Any, findings: Findings) -> bool:
     if isinstance(written, str) and written in known:
         return True
     message = "expected one of " + ", ".join(f'"{part}"' for part in known) + "."
-    findings.add(("rover", name), message, value=written)
+    findings.add(path, message, value=written)
     return False
 
 
-def _channels(written: Any, findings: Findings) -> Any:
+def _channels(written: Any, path: KeyPath, findings: Findings) -> Any:
     """A map by its name; in a table, unknown keys are errors here as everywhere."""
     if isinstance(written, str):
         return CHANNEL_MAPS.get(written, written)
@@ -87,16 +135,8 @@ def _channels(written: Any, findings: Findings) -> Any:
         return written
     known = ChannelMap.__struct_fields__
     for key in written.keys() - set(known):
-        findings.add(("rover", "channels", key), "unknown key.", hint=did_you_mean(key, known))
+        findings.add((*path, key), "unknown key.", hint=did_you_mean(key, known))
     return written
-
-
-def _combined(base: str, changes: Mapping[str, Any], findings: Findings) -> RoverSpec:
-    try:
-        return rover_spec(base, changes)
-    except ConfigError as error:  # fields that are fine alone and not together
-        findings.add(("rover",), error.message)
-        return PRESETS[base]
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -18,11 +18,14 @@ from pico_gz.run.config.settings import (
     OPTIONS,
     FleetFile,
     LightweightOptions,
+    PresetSection,
     RoverSection,
     SensorFigures,
+    VehicleSection,
 )
 
 _ADAPTER_TYPE = {"type": "string", "description": "Type of the simulator."}
+_ROVER_TABLES = (RoverSection, PresetSection, VehicleSection)
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -30,6 +33,7 @@ def fleet_schema() -> dict[str, Any]:
     """The schema of a whole fleet file."""
     schema = _cleaned(TypeAdapter(FleetFile).json_schema(mode="validation"))
     _add_rover_fields(schema["$defs"])
+    _bound_presets(schema)
     _add_adapter_options(schema)
     _describe_figures(schema["$defs"])
     return {"$schema": _DIALECT, "title": "pico_gz fleet file", **schema}
@@ -41,17 +45,27 @@ def schema_text() -> str:
 
 
 def _add_rover_fields(definitions: dict[str, Any]) -> None:
-    """``[rover]`` takes every field of a rover beside its own keys."""
+    """``[rover]``, ``[[vehicle]]`` and presets take every field of a rover beside their own."""
     _, components = msgspec.json.schema_components([RoverSpec], ref_template="#/$defs/{name}")
     fields = components.pop("RoverSpec")["properties"]
     for name, component in components.items():
         definitions[name] = _cleaned(component)
-    section = definitions["RoverSection"]["properties"]
-    section["preset"]["enum"] = list(PRESETS)
-    for name in (name for name in ROVER_KEYS if name not in section):
-        section[name] = _cleaned(fields[name])
-        section[name].pop("default", None)  # the preset decides
-    section["channels"] = {"anyOf": [{"enum": list(CHANNEL_MAPS)}, {"$ref": "#/$defs/ChannelMap"}]}
+    for table in _ROVER_TABLES:
+        section = definitions[table.__name__]["properties"]
+        for name in (name for name in ROVER_KEYS if name not in section):
+            section[name] = _cleaned(fields[name])
+            section[name].pop("default", None)  # the preset decides
+        section["channels"] = {
+            "anyOf": [{"enum": list(CHANNEL_MAPS)}, {"$ref": "#/$defs/ChannelMap"}]
+        }
+
+
+def _bound_presets(schema: dict[str, Any]) -> None:
+    """Without presets of its own, a file knows the built-in ones alone."""
+    known = {"properties": {"preset": {"enum": list(PRESETS)}}}
+    tables = {"rover": known, "vehicle": {"type": "array", "items": known}}
+    schema["if"] = {"not": {"required": ["presets"]}}
+    schema["then"] = {"properties": tables}
 
 
 def _add_adapter_options(schema: dict[str, Any]) -> None:
@@ -74,7 +88,7 @@ def _add_adapter_options(schema: dict[str, Any]) -> None:
 def _describe_figures(definitions: dict[str, Any]) -> None:
     """Pydantic does not inherit the descriptions of a base class."""
     figures = TypeAdapter(SensorFigures).json_schema()["properties"]
-    for section in (RoverSection, LightweightOptions):
+    for section in (*_ROVER_TABLES, LightweightOptions):
         for name, figure in figures.items():
             key = definitions[section.__name__]["properties"][name]
             key.setdefault("description", figure["description"])

@@ -201,7 +201,7 @@ class OriginSection(Table):
     """Where on Earth the fleet is: one place for world, GPS, home and magnetic field."""
 
     lat_deg: Annotated[float, Interval(ge=-90, le=90)] = 35.681236
-    """Latitude, WGS-84 [degrees]."""
+    """Latitude, WGS-84 [degrees]; at most 89 to either pole."""
     lon_deg: Annotated[float, Interval(ge=-180, le=180)] = 139.767125
     """Longitude, WGS-84 [degrees]."""
     alt_m: Annotated[float, Interval(ge=-500, le=9000)] = 40.0
@@ -217,7 +217,7 @@ class TimeSection(Table):
     mode: ClockKind = ClockKind.LOCKSTEP
     """lockstep: no vehicle moves until all have moved; scaled: that, paced; free_running."""
     step_us: Annotated[int, Interval(ge=100, le=1_000_000)] = 10_000
-    """Length of a step [us]."""
+    """Length of a step [us]; at most 200000 with a built-in autopilot."""
     speed: Annotated[float, Interval(gt=0, le=1000)] | Literal["max"] = 1.0
     """Simulated seconds per second, or "max"."""
     stall_warn_ms: Milliseconds = 500
@@ -313,6 +313,17 @@ class RoverSection(SensorFigures):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PresetSection(SensorFigures):
+    """A rover of one's own, for ``preset`` of [rover], [[vehicle]] and further presets.
+
+    Any field of a rover may stand here too and wins over the preset that it starts from.
+    """
+
+    preset: str = DEFAULT_PRESET
+    """The description to start from: a built-in one, or one that stands above."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LightweightOptions(SensorFigures):
     """``LightweightConfig``, key by key; what is not given comes from the fleet."""
 
@@ -389,8 +400,8 @@ OPTIONS: dict[str, type] = {"lightweight": LightweightOptions, "gazebo": GazeboO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VehicleSection(Table):
-    """What one vehicle has of its own."""
+class VehicleSection(SensorFigures):
+    """What one vehicle has of its own; any field of a rover may stand here too."""
 
     id: Id | None = None
     """1..254 (255 with allow_gcs_sysid); also the MAVLink system id. Default: its place."""
@@ -411,11 +422,11 @@ class VehicleSection(Table):
     yaw_deg: Degrees | None = None
     """Where it looks, clockwise from north [degrees]; default: the layout's."""
     preset: str | None = None
-    """Its rover; default: that of [rover], with the fields changed there."""
+    """Its rover, a preset; default: that of [rover], with the fields changed there."""
     noise: NoiseProfile | None = None
     """How bad its sensors are; default: that of [rover]."""
     mission: str | None = None
-    """Mission file (.plan or .waypoints), relative to the fleet file."""
+    """Mission file (.plan, .waypoints), relative to this file; built-in autopilots start it."""
     params: str | None = None
     """Parameter file (.parm), relative to the fleet file."""
     board: BoardSection = field(default_factory=BoardSection)
@@ -436,6 +447,8 @@ class FleetFile(Table):
     net: NetSection = field(default_factory=NetSection)
     mavlink: MavlinkSection = field(default_factory=MavlinkSection)
     rover: RoverSection = field(default_factory=RoverSection)
+    presets: dict[str, PresetSection] = field(default_factory=dict)
+    """Rovers of one's own by name: a preset and the fields that differ."""
     board: BoardSection = field(default_factory=BoardSection)
     gazebo: GazeboSection = field(default_factory=GazeboSection)
     adapters: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -6,22 +6,19 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import msgspec
 
 from pico_gz.core import portable_math
 from pico_gz.core.ports import MAX_PORT, Link, PortRules
-from pico_gz.core.rover_spec import PRESETS, RoverSpec
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, wanted_adapter
-from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_file, check_text_name
+from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_text_name
 from pico_gz.run.config.fleet import VehiclePlan
+from pico_gz.run.config.named_files import NamedFiles
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
-from pico_gz.run.config.rover_settings import build_board, check_preset
+from pico_gz.run.config.rover_settings import RoverBuilder, build_board
 from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection
 
 
@@ -83,11 +80,11 @@ class Entry:
     path: KeyPath = ("fleet",)
 
 
-def find_entries(file: FleetFile, findings: Findings) -> dict[int, Entry]:
+def find_entries(file: FleetFile, limit: int | None, findings: Findings) -> dict[int, Entry]:
     """Every vehicle by id, in id order.
 
     Ids are 1..count when there is a count, and then tables only add to them; else the tables
-    are the fleet.
+    are the fleet. Tables of ids above ``limit`` are left out.
     """
     count = file.fleet.count
     if count is None and not file.vehicle:
@@ -97,6 +94,8 @@ def find_entries(file: FleetFile, findings: Findings) -> dict[int, Entry]:
     for index, table in enumerate(file.vehicle):
         number = index + 1 if table.id is None else table.id
         path: KeyPath = ("vehicle", index, "id")
+        if limit is not None and number > limit:
+            continue
         if number in seen:
             message = f"vehicle {seen[number] + 1} of this file has that id already."
             findings.add(path, message, value=number)
@@ -130,17 +129,17 @@ class VehicleBuilder:
         self,
         file: FleetFile,
         *,
-        base: Path,
+        files: NamedFiles,
         rules: PortRules,
-        rover: RoverSpec,
+        rovers: RoverBuilder,
         overrides: FleetOverrides,
         environ: Mapping[str, str],
         findings: Findings,
     ) -> None:
         self._file = file
-        self._base = base
+        self._files = files
         self._rules = rules
-        self._rover = rover
+        self._rovers = rovers
         self._overrides = overrides
         self._environ = environ
         self._findings = findings
@@ -154,6 +153,7 @@ class VehicleBuilder:
         poses = place(layout.kind, layout.spacing_m, list(entries))
         plans = [self._plan(number, entry, poses[number]) for number, entry in entries.items()]
         self._check_names(plans, entries)
+        self._files.check_takers([plan.config.autopilot for plan in plans])
         return tuple(plan for plan in plans if plan is not None)
 
     def _check_fleet_words(self) -> None:
@@ -167,9 +167,6 @@ class VehicleBuilder:
             self._adapters.check(name, (ADAPTER_VARIABLE,), self._findings)
         if overrides.autopilot:
             check_autopilot(overrides.autopilot, ("--autopilot",), self._findings)
-        if overrides.mission:
-            mission = overrides.mission
-            check_file(mission, ("--mission",), str(mission), self._findings)
 
     def _check_explicit(self, entries: Mapping[int, Entry]) -> None:
         """A vehicle without a table has no pose in an explicit layout."""
@@ -188,7 +185,7 @@ class VehicleBuilder:
         table, path = entry.table, entry.path
         overrides, fleet = self._overrides, self._file.fleet
         self._check_words(table, path)
-        rover = self._rover_of(table, path)
+        rover = self._rovers.of_vehicle(table, path)
         adapter = wanted_adapter(
             option=overrides.adapter,
             environ=self._environ,
@@ -221,8 +218,8 @@ class VehicleBuilder:
                 self._file.origin.date,
                 self._findings,
             ),
-            mission=overrides.mission or self._file_of(table.mission, (*path, "mission")),
-            params=self._file_of(table.params, (*path, "params")),
+            mission=self._files.mission_of(config.label, table, path, config.autopilot),
+            params=self._files.params_of(config.label, table, path, config.autopilot),
             links=tuple(parsed_links(table.links)),
         )
 
@@ -231,12 +228,6 @@ class VehicleBuilder:
             self._adapters.check(table.adapter, (*path, "adapter"), self._findings)
         if table.autopilot is not None:
             check_autopilot(table.autopilot, (*path, "autopilot"), self._findings)
-
-    def _rover_of(self, table: VehicleSection, path: KeyPath) -> RoverSpec:
-        if table.preset is None:
-            return self._rover
-        preset = PRESETS[check_preset(table.preset, (*path, "preset"), self._findings)]
-        return msgspec.structs.replace(preset, **self._file.rover.given())
 
     def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
         default = f"rover_{number}"
@@ -278,20 +269,17 @@ class VehicleBuilder:
             yaw_deg=pose.yaw_deg if table.yaw_deg is None else table.yaw_deg,
         )
 
-    def _file_of(self, written: str | None, path: KeyPath) -> Path | None:
-        if written is None:
-            return None
-        check_file(self._base / written, path, written, self._findings)
-        return self._base / written
-
     def _check_names(self, plans: list[VehiclePlan], entries: Mapping[int, Entry]) -> None:
         owner: dict[str, int] = {}
         for plan in plans:
-            # Some file systems do not tell capitals from small letters.
+            # Some file systems ignore case.
             first = owner.setdefault(plan.config.name.lower(), plan.id)
             if first != plan.id:
-                path = (*entries[plan.id].path, "name")
-                message = f"vehicle {first} has that name already."
+                given = [i for i in (plan.id, first) if entries[i].table.name is not None]
+                chosen = given[0]  # two default names never meet
+                other = first if chosen == plan.id else plan.id
+                message = f"vehicle {other} has that name already."
+                path = (*entries[chosen].path, "name")
                 self._findings.add(path, message, value=plan.config.name)
 
 

@@ -107,7 +107,7 @@ def length_difference(one: FleetView | None, other: FleetView | None) -> Differe
     """What to say when one of two runs has no more steps: ``None`` in place of its next."""
     left = one or other
     assert left is not None
-    states = ("ends before" if view is None else "goes on" for view in (one, other))
+    states = ("ends before" if view is None else "continues" for view in (one, other))
     return _difference(left, 0, "steps", "length", *states)
 
 

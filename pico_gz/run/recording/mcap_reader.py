@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import re
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -19,11 +20,20 @@ from mcap.stream_reader import CRCValidationError, get_chunk_data_stream
 from mcap.writer import MCAP0_MAGIC
 
 from pico_gz.errors import ConfigError
-from pico_gz.run.recording.mcap_writer import COMPRESSION, EARLY_END, MESSAGE_HEAD, RECORD_HEAD
+from pico_gz.run.recording.mcap_writer import (
+    COMPRESSION,
+    EARLY_END,
+    MESSAGE_HEAD,
+    RECORD_HEAD,
+    TAKEN_BACK,
+)
 
 # What a chunk may claim to unpack to: a recorder's chunks have at most some 5 MB.
 _MAX_CHUNK_BYTES = 64 * 1024 * 1024
 _MAX_RATIO = 1000
+
+# Chunks by number, such as 0-17,20-25; of a file with fewer than a million of them.
+_RANGES = re.compile(r"(\d{1,6}-\d{1,6}(,|$)){0,1000}")
 
 # What the library raises about records that are none.
 _DAMAGE = (McapError, struct.error, UnicodeDecodeError, OverflowError)
@@ -48,7 +58,8 @@ class McapReader:
     Attributes:
         complete: whether the file was finished; otherwise it was cut off.
         ended_early: whether its metadata say that its run continued, as after a full disk.
-        chunks: in the order of the file.
+        chunks: in the order of the file; where the run was taken back to a snapshot, those of
+            its last time line.
         topics: channel id -> topic.
 
     Raises:
@@ -147,8 +158,11 @@ class McapReader:
         """Find chunks and channels without a summary, up to the last whole chunk."""
         view = memoryview(self._data)
         self.chunks = []
+        every: list[ChunkIndex] = []
         problem: RecordingError | None = None
         for opcode, start, end in _records(view, len(MCAP0_MAGIC)):
+            if opcode == Opcode.METADATA:
+                self._take_back(Metadata.read(_stream_of(view[start:end])), every)
             if opcode != Opcode.CHUNK:
                 continue
             if problem is not None:  # only the last chunk may be half written
@@ -162,19 +176,33 @@ class McapReader:
             for inner, first, last in _records(data, 0):
                 if inner == Opcode.CHANNEL:
                     self._note_channel(data[first:last])
-            self.chunks.append(
-                ChunkIndex(
-                    message_start_time=chunk.message_start_time,
-                    message_end_time=chunk.message_end_time,
-                    chunk_start_offset=start - RECORD_HEAD.size,
-                    chunk_length=end - start + RECORD_HEAD.size,
-                    message_index_offsets={},  # some may be missing
-                    message_index_length=0,
-                    compression=chunk.compression,
-                    compressed_size=len(chunk.data),
-                    uncompressed_size=chunk.uncompressed_size,
-                )
+            index = ChunkIndex(
+                message_start_time=chunk.message_start_time,
+                message_end_time=chunk.message_end_time,
+                chunk_start_offset=start - RECORD_HEAD.size,
+                chunk_length=end - start + RECORD_HEAD.size,
+                message_index_offsets={},  # some may be missing
+                message_index_length=0,
+                compression=chunk.compression,
+                compressed_size=len(chunk.data),
+                uncompressed_size=chunk.uncompressed_size,
             )
+            every.append(index)
+            self.chunks.append(index)
+
+    def _take_back(self, note: Metadata, every: Sequence[ChunkIndex]) -> None:
+        """Keep the chunks that were on the time line when the run was taken back."""
+        if note.name != TAKEN_BACK:
+            return
+        ranges = note.metadata.get("chunks", "")
+        if not _RANGES.fullmatch(ranges):
+            raise RecordingError(f"{self.path} is damaged: {ranges[:40]!r} names no chunks.")
+        bounds = [part.split("-") for part in ranges.split(",") if part]
+        self.chunks = [
+            chunk
+            for number, chunk in enumerate(every)
+            if any(int(first) <= number <= int(last) for first, last in bounds)
+        ]
 
     def _note_channel(self, content: memoryview) -> None:
         channel = Channel.read(_stream_of(content))

@@ -40,9 +40,12 @@ from mcap.records import (
 from mcap.writer import MCAP0_MAGIC
 
 from pico_gz import __version__
+from pico_gz.bridge.timeline import Marks
 
 LIBRARY = f"pico_gz {__version__}"
 EARLY_END = "pico_gz.early_end"  # metadata of a recording that its run outlived
+# Metadata where a run was taken back to a snapshot: the chunks that are still on its time line.
+TAKEN_BACK = "pico_gz.taken_back"
 COMPRESSION = "zstd"
 _LEVEL = 1  # higher levels gain little on numbers and cost the run its second core
 
@@ -99,6 +102,13 @@ class SealedChunk(msgspec.Struct, frozen=True):
             builder.write(part.tobytes())
             builder.finish_record()
         return places
+
+
+class Snapshotted(msgspec.Struct, frozen=True):
+    """Between two chunks: a snapshot was taken, or the run was taken back to it."""
+
+    moment: str
+    taken_back: bool
 
 
 class ChunkBuilder:
@@ -175,9 +185,12 @@ class McapFile:
         self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
         self._schemas: list[Schema] = []
         self._channels: list[Channel] = []
-        self._chunks: list[ChunkIndex] = []
+        self._chunks: list[ChunkIndex] = []  # of the time line
+        self._numbers: list[int] = []  # theirs, counted from the start of the file
+        self._chunk_count = 0
         self._metadata: list[MetadataIndex] = []
         self._message_counts: Counter[int] = Counter()
+        self._marks: Marks[tuple[list[ChunkIndex], list[int], Counter[int]]] = Marks()
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self.written = 0
         self._end = 0  # of the file: behind a draft
@@ -197,23 +210,34 @@ class McapFile:
         data, index = self._encode(chunk)
         self._append(data)
         self._chunks.append(index)
+        self._numbers.append(self._chunk_count)
+        self._chunk_count += 1
         self._message_counts.update(chunk.channels)
+
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken after the last chunk."""
+        counts = self._message_counts.copy()
+        self._marks.note(moment, (self._chunks.copy(), self._numbers.copy(), counts))
+
+    def go_back(self, moment: str) -> None:
+        """Leave only the chunks before a snapshot on the time line, and say so in the file."""
+        chunks, numbers, counts = self._marks.get(moment, ([], [], Counter()))
+        self._chunks, self._numbers = chunks.copy(), numbers.copy()
+        self._message_counts = Counter({one.id: counts[one.id] for one in self._channels})
+        self._append_metadata(TAKEN_BACK, {"chunks": _ranges(numbers)})
 
     def write_draft(self, chunk: SealedChunk) -> None:
         """Write the chunk under way as far as it goes; the next ``write`` replaces it."""
         self._put(self._encode(chunk)[0])
 
-    def finish(self, early_end: str = "") -> None:
+    def finish(self, early_end: str | None = None) -> None:
         """Write the summary, which lets readers jump; the file is complete then.
 
         Args:
             early_end: why the recording ends before its run does, if it does; in words.
         """
         if early_end:
-            note = as_bytes(Metadata(name=EARLY_END, metadata={"reason": early_end}))
-            index = MetadataIndex(offset=self.written, length=len(note), name=EARLY_END)
-            self._append(note)
-            self._metadata = [index]
+            self._append_metadata(EARLY_END, {"reason": early_end})
         # No CRC over all of the data, because every chunk has its own.
         self._append(as_bytes(DataEnd(data_section_crc=0)))
         summary, offsets_start = self._summary()
@@ -287,7 +311,7 @@ class McapFile:
     def _statistics(self) -> Statistics:
         return Statistics(
             attachment_count=0,
-            channel_count=len(self._message_counts),
+            channel_count=len(self._channels),
             channel_message_counts=dict(sorted(self._message_counts.items())),
             chunk_count=len(self._chunks),
             message_count=self._message_counts.total(),
@@ -296,6 +320,12 @@ class McapFile:
             metadata_count=len(self._metadata),
             schema_count=len(self._schemas),
         )
+
+    def _append_metadata(self, name: str, metadata: dict[str, str]) -> None:
+        note = as_bytes(Metadata(name=name, metadata=metadata))
+        index = MetadataIndex(offset=self.written, length=len(note), name=name)
+        self._append(note)
+        self._metadata.append(index)
 
     def _append(self, data: bytes) -> None:
         self._put(data)
@@ -311,6 +341,17 @@ class McapFile:
         self._end = end
 
 
+def _ranges(numbers: Sequence[int]) -> str:
+    """Rising whole numbers as ``0-17,20-25``."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(f"{first}-{last}" for first, last in found)
+
+
 DRAFT_PERIOD_S = 0.4  # what a kill may cost; below the second that is promised
 _WAITING_CHUNKS = 8
 _PATIENCE_S = 5.0
@@ -322,7 +363,7 @@ class ChunkWriter:
     """Writes the chunks it gets, in order; while none comes, the one under way as a draft.
 
     Attributes:
-        problem: why nothing is written any more, in words; empty while all is well.
+        problem: why nothing is written any more, in words; ``None`` while all is well.
     """
 
     def __init__(self, file: McapFile, peek: Callable[[], SealedChunk | None]) -> None:
@@ -332,15 +373,15 @@ class ChunkWriter:
             file: where to; closed by ``close``.
             peek: gives the chunk under way, ``None`` when it has nothing new; any thread.
         """
-        self.problem = ""
+        self.problem: str | None = None
         self._file = file
         self._peek = peek
-        self._waiting: queue.Queue[SealedChunk | None] = queue.Queue(_WAITING_CHUNKS)
+        self._waiting: queue.Queue[SealedChunk | Snapshotted | None] = queue.Queue(_WAITING_CHUNKS)
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
-    def put(self, chunk: SealedChunk) -> None:
-        """Hand over a finished chunk; waits only when the disk is far behind."""
+    def put(self, chunk: SealedChunk | Snapshotted) -> None:
+        """Hand over a finished chunk or a snapshot; waits only when the disk is far behind."""
         if self.problem:
             return
         try:
@@ -385,7 +426,9 @@ class ChunkWriter:
                 self._file.require_present()
                 self._file.write_draft(draft)
             return True
-        if chunk is not None:
+        if isinstance(chunk, Snapshotted):
+            (self._file.go_back if chunk.taken_back else self._file.mark)(chunk.moment)
+        elif chunk is not None:
             self._file.require_present()
             self._file.write(chunk)
         return chunk is not None

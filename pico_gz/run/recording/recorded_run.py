@@ -259,7 +259,7 @@ def _view(step: int, time_us: int, parts: dict[Kind, dict[int, Any]]) -> FleetVi
     )
 
 
-class RecordedPilots:
+class RecordedAutopilots:
     """Drives vehicles with the commands of the recorded step that ``step`` gives."""
 
     needs_truth = False
@@ -269,7 +269,6 @@ class RecordedPilots:
         self._step = step
 
     def vehicle_ids(self) -> tuple[int, ...]:
-        """The vehicles that it drives."""
         return self._ids
 
     def hand_over(
@@ -278,11 +277,9 @@ class RecordedPilots:
         truth: Mapping[int, VehicleTruth],
         now_us: int,
     ) -> None:
-        """Ignore them."""
         return
 
     def unanswered(self) -> tuple[int, ...]:
-        """None: every command is recorded."""
         return ()
 
     def collect(
@@ -293,11 +290,9 @@ class RecordedPilots:
         return {} if view is None else view.commands
 
     def service(self) -> None:
-        """Do nothing."""
         return
 
     def close(self) -> None:
-        """Do nothing."""
         return
 
 

@@ -15,11 +15,18 @@ from mcap.well_known import MessageEncoding, SchemaEncoding
 
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView, LatencyHistogram
+from pico_gz.bridge.timeline import Marks
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.run.recording import topics
 from pico_gz.run.recording.mcap_reader import RecordingError
-from pico_gz.run.recording.mcap_writer import ChunkBuilder, ChunkWriter, McapFile, SealedChunk
+from pico_gz.run.recording.mcap_writer import (
+    ChunkBuilder,
+    ChunkWriter,
+    McapFile,
+    SealedChunk,
+    Snapshotted,
+)
 from pico_gz.run.recording.run_folder import MCAP_FILE, RunFolder, unwritable
 from pico_gz.run.recording.topics import SCHEMAS, AutopilotSample, Kind, schema_bytes, topic_of
 
@@ -59,6 +66,10 @@ class LatencyLog:
         # Line by line: a kill costs the second under way.
         self._file = path.open("w", buffering=1, encoding="ascii", newline="\n")
         self._file.write(_HEAD + "\n")
+
+    def go_back(self, time_us: int) -> None:
+        """Continue with the second that a run is taken back to."""
+        self._next_us = time_us - time_us % PERIOD_US + PERIOD_US
 
     def note_step(self, time_us: int) -> None:
         """Take a finished step."""
@@ -171,6 +182,7 @@ class RunRecorder:
         self._time_us = 0
         self._ended = False
         self._problem_reported = False
+        self._marks: Marks[int] = Marks()  # when the next samples were due
         self._writer = ChunkWriter(self._file, self._peek)
 
     def __call__(self, view: FleetView) -> None:
@@ -202,9 +214,31 @@ class RunRecorder:
         with self._lock:
             self._add(Kind.EVENTS, _WHOLE_RUN, topics.log_entry(event, name))
 
+    def mark(self, moment: str) -> None:
+        """Note that a snapshot was taken now; a chunk ends here."""
+        self._marks.note(moment, self._next_sample_us)
+        self._put_between_chunks(Snapshotted(moment, taken_back=False))
+
+    def go_back(self, moment: str, time_us: int) -> None:
+        """Continue after a snapshot; what came later stays in the file, off the time line."""
+        self._next_sample_us = self._marks.get(moment, 0)
+        self._time_us = time_us
+        if self._latency is not None:
+            self._latency.go_back(time_us)
+        self._put_between_chunks(Snapshotted(moment, taken_back=True))
+
+    def _put_between_chunks(self, snapshot: Snapshotted) -> None:
+        if self._ended:
+            return
+        with self._lock:
+            if self._chunk.has_messages:
+                self._drafted = 0
+                self._writer.put(self._chunk.seal())
+            self._writer.put(snapshot)
+
     @property
-    def problem(self) -> str:
-        """Why the recording ended before its run, in words; empty while all is well."""
+    def problem(self) -> str | None:
+        """Why the recording ended before its run, in words; ``None`` while all is well."""
         return self._writer.problem
 
     def close(self) -> None:
@@ -345,17 +379,19 @@ class RunRecording:
                 folder.path / MCAP_FILE,
                 name_of=self._name_of,
                 sample=self._sample,
-                report=bridge.report,
+                report=bridge.events.add,
                 latency=bridge.stats.latency,
             )
         except OSError as exc:
             raise unwritable(folder.path, exc) from exc
         bridge.events.listen(self._recorder.note_event)
         bridge.after_step.add(self._recorder)
+        bridge.timeline.add_past(self._recorder)
 
     def close(self) -> None:
         """Finish the file and write how the run ended."""
         self._bridge.after_step.remove(self._recorder)
+        self._bridge.timeline.remove_past(self._recorder)
         self._recorder.close()
         self._folder.finish(self._result(), problem=self._recorder.problem)
 

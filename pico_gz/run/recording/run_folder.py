@@ -39,12 +39,28 @@ def config_from_dict(plain: Mapping[str, Any]) -> FleetConfig:
     Raises:
         ConfigError: it is of another version.
     """
+    known: dict[str, Any] = _each_value(plain, _with_infinity)
+    figures = known.get("sensor_noise")
+    if isinstance(figures, dict):
+        known = _with_figures(known, figures)
     try:
-        return msgspec.convert(
-            _each_value(plain, _with_infinity), FleetConfig, dec_hook=_path, str_keys=True
-        )
+        return msgspec.convert(known, FleetConfig, dec_hook=_path, str_keys=True)
     except msgspec.ValidationError as exc:
         raise ConfigError(f"The recorded fleet is of another version: {exc}.") from exc
+
+
+def _with_figures(plain: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
+    """Move sensor figures, which 0.1 kept for the fleet as a whole, to every rover."""
+
+    def described(owner: Any) -> Any:
+        rover = owner.get("rover") if isinstance(owner, dict) else None
+        return {**owner, "rover": {**rover, **figures}} if isinstance(rover, dict) else owner
+
+    vehicles = plain.get("vehicles")
+    if isinstance(vehicles, list):
+        plain = {**plain, "vehicles": [described(vehicle) for vehicle in vehicles]}
+    fleet: dict[str, Any] = described(plain)
+    return fleet
 
 
 def read_inputs(fleet: FleetConfig, run_folder: Path) -> dict[str, str]:
@@ -163,7 +179,7 @@ class RunFolder:
         }
         self._write()
 
-    def finish(self, result: dict[str, Any], *, problem: str = "") -> None:
+    def finish(self, result: dict[str, Any], *, problem: str | None = None) -> None:
         """Add how the run ended, and why its recording ended before it."""
         self._facts["result"] = result
         if problem:

@@ -109,6 +109,7 @@ class RoverContext(Snapshot):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         super().load_state(state)
+        self.fence.build((), self.local_from_e7)
         self.refresh_fence()
 
     # --- status texts --------------------------------------------------------------------------
@@ -242,6 +243,18 @@ class RoverContext(Snapshot):
         self.store.set_home_item(lat_e7, lon_e7, alt_m)
         self.refresh_fence()
 
+    def fence_excess_m(self) -> float:
+        """How far it is on the wrong side of a fence now; below 0 inside, or without a fence."""
+        values, home = self.values, self.home
+        if not values["FENCE_ENABLE"] or not home.valid or not self.position_valid():
+            return -1.0
+        return self.fence.excess_m(
+            self.here(),
+            (home.north_m, home.east_m),
+            int(values["FENCE_TYPE"]),
+            values["FENCE_RADIUS"],
+        )
+
     def refresh_fence(self) -> None:
         """Rebuild the fence from its items and home."""
         if self.estimator.frame is not None:
@@ -306,7 +319,7 @@ class ModeSwitch(Snapshot):
         rover.say(6, f"Mode {mode.number.name} ({reason})")
         return Result.ACCEPTED
 
-    def _obstacle(self, mode: RoverMode) -> str:
+    def _obstacle(self, mode: RoverMode) -> str | None:
         rover = self._rover
         if self.current.number is Mode.INITIALISING and not rover.estimator.tilt.samples:
             return "initialising"

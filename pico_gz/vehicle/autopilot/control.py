@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import floor, sqrt
 from typing import TYPE_CHECKING
 
+from pico_gz.core.portable_math import RAD_PER_DEG, TWO_PI
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, TWO_PI
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Pid(Snapshot):
         self.integral = 0.0
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Clear the last error and the integral."""
         self.error = self.integral = 0.0
 
     def update(self, error: float, dt_s: float, saturated: bool) -> float:
@@ -84,7 +84,7 @@ class SpeedController(Snapshot):
         self.saturated = False
 
     def reset(self, speed_mps: float = 0.0) -> None:
-        """Start anew from the speed that the rover has."""
+        """Start again from the speed that the rover has."""
         self.pid.reset()
         self.target_mps = speed_mps
         self.error_mps = 0.0
@@ -131,7 +131,7 @@ class TurnController(Snapshot):
         self.saturated = False
 
     def reset(self) -> None:
-        """Start anew."""
+        """Start again."""
         self.pid.reset()
         self.target_radps = 0.0
 
@@ -231,8 +231,7 @@ class ServoOutputs(Snapshot):
         limited: throttle and steering did not both fit.
     """
 
-    __slots__ = ("_first", "_params", "_pulses", "_second", "_skid", "limited", "steering",
-                 "throttle")  # fmt: skip
+    __slots__ = ("_first", "_params", "_second", "_skid", "limited", "steering", "throttle")
     _state_fields = ("limited", "steering", "throttle")
 
     def __init__(self, params: ParamStore, drive: DriveKind) -> None:
@@ -240,7 +239,6 @@ class ServoOutputs(Snapshot):
         self._skid = drive is DriveKind.SKID
         self._first: SitlPwm | None = None
         self._second: SitlPwm | None = None
-        self._pulses = (0, 0)
         self.throttle = 0.0
         self.steering = 0.0
         self.limited = False
@@ -256,12 +254,6 @@ class ServoOutputs(Snapshot):
             second = self._channel_of(STEERING, channels.steering)
         self._first = platform.create_pwm(first, owner="the rover autopilot")
         self._second = platform.create_pwm(second, owner="the rover autopilot")
-        self._pulses = (0, 0)
-
-    def take_over(self, other: ServoOutputs) -> None:
-        """Go on with the channels that another holds."""
-        self._first, self._second = other._first, other._second
-        self.neutral()
 
     def _channel_of(self, function: int, wired: int) -> int:
         for number in _CHANNELS_WITH_PARAMETERS:
@@ -307,17 +299,13 @@ class ServoOutputs(Snapshot):
         self._first.set_pulse_us(0)
         if self._skid:
             self._second.set_pulse_us(0)
-        self._pulses = (0, 0)
 
     def _write(self, first: float, second: float) -> None:
         if self._first is None or self._second is None:
             return
-        first_us = self._pulse_us(self._first.channel, first)
-        second_us = self._pulse_us(self._second.channel, second)
-        if (first_us, second_us) != self._pulses:
-            self._pulses = (first_us, second_us)
-            self._first.set_pulse_us(first_us)
-            self._second.set_pulse_us(second_us)
+        # Always written: what the channels give now may come from a snapshot.
+        self._first.set_pulse_us(self._pulse_us(self._first.channel, first))
+        self._second.set_pulse_us(self._pulse_us(self._second.channel, second))
 
     def _pulse_us(self, channel: int, value: float) -> int:
         if channel not in _CHANNELS_WITH_PARAMETERS:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
-from pico_gz.core.frames import LocalFrame
+from pico_gz.core.frames import LocalFrame, wrap_pi
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
-from pico_gz.core.snapshot import Snapshot, to_plain
-from pico_gz.vehicle.autopilot.angles import PI, atan2, sincos, wrap_pi
+from pico_gz.core.portable_math import PI, atan2, sincos
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.heading import HeadingFilter, declination_rad
 from pico_gz.vehicle.autopilot.position import PositionFilter, WheelOdometry
 from pico_gz.vehicle.autopilot.tilt import ImuWatch, TiltFilter
@@ -84,7 +82,7 @@ class AltitudeFilter(Snapshot):
         self.temperature_c = 25.0
 
     def set_reference(self, alt_m: float) -> None:
-        """Start here."""
+        """Take this altitude as the present one."""
         self.alt_m = alt_m
 
     def add_pressure(self, pressure_pa: float, temperature_c: float) -> None:
@@ -116,11 +114,11 @@ _COURSE_MAX_RADPS = 0.35
 _HEADING_KNOWN_VAR = 0.25
 # GPS fixes that may contradict the motors until the heading is taken to be the wrong way
 # round: with a compass that contradicts it too, and without a compass.
-_MOST_AGAINST, _MOST_AGAINST_ALONE = 5, 15
+_MAX_AGAINST, _MAX_AGAINST_ALONE = 5, 15
 _DRIVEN_MPS = 0.2
 _CONFIRMED_RAD = 0.35
-# A receiver that moves and yet tells the same place so often is stuck.
-_MOST_REPEATS = 3
+# A receiver that moves and yet reports the same place so often is stuck.
+_MAX_REPEATS = 3
 _REPEAT_MIN_MPS = 1e-3
 _WHEEL_GAIN_PER_S = 1.5
 _ENCODER_GAIN = 0.15
@@ -136,10 +134,10 @@ class Estimator(Snapshot):
         sin_yaw, cos_yaw: of the heading.
         turn_rate_radps: right positive, without bias.
         gps: the newest GPS sample, good or not; ``gps_us`` the time of the last usable one.
-        gps_repeats: how often the receiver has told the very same fix while moving.
+        gps_repeats: how often the receiver has repeated the very same fix while moving.
         against: fixes in a row that move against the motors and the believed heading.
         imu_watch: whether gyro and accelerometer can be real.
-        parked: standing still, as far as it can tell.
+        parked: standing still, as far as the sensors show.
     """
 
     __slots__ = (
@@ -148,7 +146,9 @@ class Estimator(Snapshot):
         "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
         "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
     )  # fmt: skip
-    _state_fields = tuple(n for n in __slots__ if n not in ("frame", "gps", "params"))
+    # The origin before the frame, which follows from it.
+    _state_fields = (*(n for n in __slots__ if n not in ("frame", "params")), "has_frame")
+    _state_types: ClassVar[Mapping[str, Any]] = {"gps": GpsData | None}
 
     def __init__(self, params: Mapping[str, float]) -> None:
         self.params = params
@@ -251,7 +251,7 @@ class Estimator(Snapshot):
         else:
             self.gps_repeats = 0
         self.gps, self.gps_seen_us = fix, now_us
-        if not usable(fix) or self.gps_repeats >= _MOST_REPEATS:
+        if not usable(fix) or self.gps_repeats >= _MAX_REPEATS:
             self.origin.restart()
             return
         frame = self.frame
@@ -283,7 +283,7 @@ class Estimator(Snapshot):
         if speed_sq < _COURSE_MIN_MPS * _COURSE_MIN_MPS or abs(rate) > _COURSE_MAX_RADPS:
             return
         sin_then, cos_then = sincos(yaw)
-        # Backwards, the course points where the stern does. A known heading tells which it is,
+        # Backwards, the course points where the stern does. A known heading shows which it is,
         # else what was commanded; braking is commanded backwards while still rolling forwards.
         driven_back = self.wheels.model_mps < 0.0
         backwards = driven_back
@@ -307,12 +307,12 @@ class Estimator(Snapshot):
     def _is_wrong_way_round(self) -> bool:
         """Whether motion against the motors has lasted, and no compass says it is a push."""
         compass_us = self.compass_us
-        most = _MOST_AGAINST_ALONE
+        most = _MAX_AGAINST_ALONE
         if self.params["COMPASS_USE"] and 0 <= self.gps_us - compass_us < _FRESH_US:
             if self.heading.compass_ratio < 1.0:
                 self.against = 0
                 return False
-            most = _MOST_AGAINST
+            most = _MAX_AGAINST
         self.against += 1
         if self.against < most:
             return False
@@ -389,23 +389,18 @@ class Estimator(Snapshot):
             and now_us - self.imu_us <= _IMU_FRESH_US
         )
 
-    # --- snapshots ------------------------------------------------------------------------
+    @property
+    def has_frame(self) -> bool:
+        """Whether there is a frame; set by snapshots, which makes it again."""
+        return self.frame is not None
 
-    def save_state(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {**super().save_state(), "gps": to_plain(self.gps), "framed": self.frame is not None}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        super().load_state(state)
-        self.gps = msgspec.convert(state["gps"], GpsData | None)
+    @has_frame.setter
+    def has_frame(self, known: bool) -> None:
         origin = self.origin
-        self.frame = (
-            LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if state["framed"] else None
-        )
+        self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if known else None
 
 
 def _full_speed_mps(params: Mapping[str, float]) -> float:
-    """The speed at full throttle, as far as cruise speed and throttle tell."""
+    """The speed at full throttle, from cruise speed and throttle."""
     throttle = params["CRUISE_THROTTLE"]
     return params["CRUISE_SPEED"] * 100.0 / throttle if throttle > 0.0 else params["CRUISE_SPEED"]

@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pico_gz.core.ground_control import Mode, Result
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, sincos
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext
@@ -49,7 +49,7 @@ class BatteryMonitor(Snapshot):
         self.last_us = now_us
 
     def remaining_percent(self) -> int:
-        """What is left of BATT_CAPACITY, 0..100; -1 when nobody can tell."""
+        """What is left of BATT_CAPACITY, 0..100; -1 when unknown."""
         capacity = self._params["BATT_CAPACITY"]
         if not self.enabled or capacity <= 0.0:
             return -1
@@ -78,29 +78,29 @@ class SensorNews(Snapshot):
         gps_lost: no believable fix for a while.
         gps_jumped: fixes come and agree with each other, but not with dead reckoning.
         compass_since_us: since when the compass is not believed, -1 when it is.
-        compass_told: people know that.
+        compass_reported: people know that.
         resets: how many new headings people know of.
     """
 
-    __slots__ = _state_fields = ("compass_since_us", "compass_told", "gps_jumped", "gps_lost",
+    __slots__ = _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost",
                                  "resets")  # fmt: skip
 
     def __init__(self) -> None:
         self.gps_lost = False
         self.gps_jumped = False
         self.compass_since_us = -1
-        self.compass_told = False
+        self.compass_reported = False
         self.resets = 0
 
     def check(self, rover: RoverContext) -> None:
-        """Look once."""
+        """Report what changed since the last call."""
         self._check_gps(rover)
         self._check_jump(rover)
         self._check_compass(rover)
         resets = rover.estimator.heading.resets
         if resets != self.resets:
             self.resets = resets
-            rover.say(4, "Heading was wrong and is set anew")
+            rover.say(4, "Heading was wrong and is reset")
 
     def _check_gps(self, rover: RoverContext) -> None:
         estimator = rover.estimator
@@ -123,14 +123,14 @@ class SensorNews(Snapshot):
     def _check_compass(self, rover: RoverContext) -> None:
         now_us = rover.now_us
         if not rover.estimator.compass_contradicts(now_us):
-            if self.compass_told:
+            if self.compass_reported:
                 rover.say(6, "Compass is believed again")
-            self.compass_since_us, self.compass_told = -1, False
+            self.compass_since_us, self.compass_reported = -1, False
             return
         if self.compass_since_us < 0:
             self.compass_since_us = now_us
-        if not self.compass_told and now_us - self.compass_since_us >= _COMPASS_US:
-            self.compass_told = True
+        if not self.compass_reported and now_us - self.compass_since_us >= _COMPASS_US:
+            self.compass_reported = True
             rover.say(4, "Compass contradicts the heading")
 
 
@@ -202,7 +202,7 @@ class Failsafe(Snapshot):
         self.news = SensorNews()
 
     def check(self, rover: RoverContext, battery: BatteryMonitor) -> None:
-        """Look at everything once."""
+        """Run all checks once."""
         if rover.armed and not self.armed:
             # What went wrong while nothing could move has to be acted on now.
             self.fired.clear()
@@ -241,7 +241,7 @@ class Failsafe(Snapshot):
             act(rover, int(rover.values["FS_ACTION"]), f"{cause} failsafe")
 
     def _lasts(self, rover: RoverContext, cause: str, bad: bool, seconds: float) -> bool:
-        """True once, when a cause has lasted long enough; tells when it comes and goes."""
+        """True once, when a cause has lasted long enough; reports when it comes and goes."""
         if not bad:
             self.since_us.pop(cause, None)
             if cause in self.fired:
@@ -300,14 +300,7 @@ class Failsafe(Snapshot):
     # --- fence ----------------------------------------------------------------------------
 
     def _check_fence(self, rover: RoverContext) -> None:
-        values, fence = rover.values, rover.fence
-        if not values["FENCE_ENABLE"] or not rover.home.valid or not rover.position_valid():
-            fence.note(-1.0)
-            return
-        home = (rover.home.north_m, rover.home.east_m)
-        excess_m = fence.excess_m(
-            rover.here(), home, int(values["FENCE_TYPE"]), values["FENCE_RADIUS"]
-        )
+        fence, excess_m = rover.fence, rover.fence_excess_m()
         began = fence.note(excess_m)
         if not fence.breached:
             self.fence_fired_m = 0.0
@@ -316,7 +309,7 @@ class Failsafe(Snapshot):
             return
         self.fence_fired_m = excess_m
         rover.say(4, "Fence breached")
-        action = int(values["FENCE_ACTION"])
+        action = int(rover.values["FENCE_ACTION"])
         if rover.armed and action:
             act(rover, Action.HOLD if excess_m > _FENCE_FAR_M else action, "fence breach")
 

@@ -44,7 +44,7 @@ def arming_problems(rover: RoverContext, battery: BatteryMonitor, failsafe: Fail
         problems += _radio(rover)
     if checks & _BATTERY:
         problems += _battery(rover, battery)
-    if rover.values["FENCE_ENABLE"] and rover.fence.breached:
+    if rover.fence_excess_m() > 0.0:
         problems.append("vehicle is outside the fence")
     if failsafe.gcs_lost(rover):
         problems.append("GCS failsafe on")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from math import floor, sqrt
 
+from pico_gz.core.frames import wrap_pi
+from pico_gz.core.portable_math import PI, RAD_PER_DEG
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import PI, RAD_PER_DEG, wrap_pi
 
 # fmt: off
 DECLINATION_DEG: tuple[tuple[int, ...], ...] = (
@@ -131,7 +132,7 @@ _ZERO_RATE_VAR = 1.6e-5
 _COMPASS_GATE_RAD = 0.7
 _LONGEST_BIAS_RADPS = 0.3
 # Compass samples refused in a row, 25 a second, until the heading is what must be wrong.
-_MOST_REFUSALS = 250
+_MAX_REFUSALS = 250
 _DISTRUSTED_VAR = 1.0
 
 
@@ -139,7 +140,7 @@ class HeadingFilter(Snapshot):
     """Kalman filter with three states: heading, gyro bias and compass error.
 
     The compass error is what is left of the declination and of the iron on board; driving
-    straight with GPS tells it. Without a compass the first GPS course sets the heading.
+    straight with GPS shows it. Without a compass the first GPS course sets the heading.
 
     Attributes:
         yaw_rad: heading, clockwise from true north, -pi..pi.
@@ -148,7 +149,7 @@ class HeadingFilter(Snapshot):
         aligned: there has been an absolute heading.
         compass_ratio: size of the last compass surprise, 1 = as large as is believed.
         refusals: compass samples not believed since the heading was last confirmed.
-        resets: how often the heading turned out to be wrong and was set anew.
+        resets: how often the heading turned out to be wrong and was reset.
     """
 
     __slots__ = _state_fields = (
@@ -206,7 +207,7 @@ class HeadingFilter(Snapshot):
         self.compass_ratio += 0.2 * (abs(error) / _COMPASS_GATE_RAD - self.compass_ratio)
         if abs(error) > _COMPASS_GATE_RAD and self.p_yy < 0.25:
             self.refusals += 1
-            if self.refusals > _MOST_REFUSALS:
+            if self.refusals > _MAX_REFUSALS:
                 self._align_with_compass(heading_rad)
                 self._note_reset()
             return
@@ -235,7 +236,7 @@ class HeadingFilter(Snapshot):
         self._note_reset()
 
     def distrust(self) -> None:
-        """The gyro failed: whatever else tells a heading is to be followed."""
+        """The gyro failed: follow any other source of heading."""
         self.p_yy = max(self.p_yy, _DISTRUSTED_VAR)
 
     def _note_reset(self) -> None:

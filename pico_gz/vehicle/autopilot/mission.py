@@ -14,7 +14,7 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.navigation import Point, distance_m
 
 
-class Command(IntEnum):
+class MissionCommand(IntEnum):
     """``MAV_CMD`` numbers of mission, fence and rally items."""
 
     NAV_WAYPOINT = 16
@@ -37,28 +37,35 @@ class Command(IntEnum):
 
 NAV_COMMANDS = frozenset(
     {
-        Command.NAV_WAYPOINT,
-        Command.NAV_LOITER_UNLIM,
-        Command.NAV_LOITER_TURNS,
-        Command.NAV_LOITER_TIME,
-        Command.NAV_RETURN_TO_LAUNCH,
+        MissionCommand.NAV_WAYPOINT,
+        MissionCommand.NAV_LOITER_UNLIM,
+        MissionCommand.NAV_LOITER_TURNS,
+        MissionCommand.NAV_LOITER_TIME,
+        MissionCommand.NAV_RETURN_TO_LAUNCH,
     }
 )
 # Commands whose latitude and longitude mean a place.
-PLACED_COMMANDS = (NAV_COMMANDS - {Command.NAV_RETURN_TO_LAUNCH}) | {Command.DO_SET_HOME}
-POLYGON_COMMANDS = frozenset({Command.FENCE_POLYGON_INCLUSION, Command.FENCE_POLYGON_EXCLUSION})
-CIRCLE_COMMANDS = frozenset({Command.FENCE_CIRCLE_INCLUSION, Command.FENCE_CIRCLE_EXCLUSION})
+PLACED_COMMANDS = (NAV_COMMANDS - {MissionCommand.NAV_RETURN_TO_LAUNCH}) | {
+    MissionCommand.DO_SET_HOME
+}
+POLYGON_COMMANDS = frozenset(
+    {MissionCommand.FENCE_POLYGON_INCLUSION, MissionCommand.FENCE_POLYGON_EXCLUSION}
+)
+CIRCLE_COMMANDS = frozenset(
+    {MissionCommand.FENCE_CIRCLE_INCLUSION, MissionCommand.FENCE_CIRCLE_EXCLUSION}
+)
 
 
 _MISSION_FRAMES = frozenset({0, 2, 3, 5, 6, 10, 11})
 _MISSION_COMMANDS = NAV_COMMANDS | {
-    Command.CONDITION_DELAY,
-    Command.DO_JUMP,
-    Command.DO_CHANGE_SPEED,
-    Command.DO_SET_HOME,
-    Command.DO_SET_REVERSE,
+    MissionCommand.CONDITION_DELAY,
+    MissionCommand.DO_JUMP,
+    MissionCommand.DO_CHANGE_SPEED,
+    MissionCommand.DO_SET_HOME,
+    MissionCommand.DO_SET_REVERSE,
 }
-_FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {Command.FENCE_RETURN_POINT}
+_FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {MissionCommand.FENCE_RETURN_POINT}
+_RALLY_COMMANDS = frozenset({MissionCommand.RALLY_POINT})
 MAX_LAT_E7, MAX_LON_E7 = 900_000_000, 1_800_000_000
 MAX_ALT_M = 1e5
 # Seconds, turns or jumps: some eleven days are enough for anything.
@@ -122,7 +129,7 @@ class ItemStore(Snapshot):
         if mission:
             home = MissionItem(
                 seq=0,
-                command=Command.NAV_WAYPOINT,
+                command=MissionCommand.NAV_WAYPOINT,
                 frame=0,
                 lat_e7=lat_e7,
                 lon_e7=lon_e7,
@@ -131,15 +138,17 @@ class ItemStore(Snapshot):
             self._lists[MissionType.MISSION] = (home, *mission[1:])
 
 
+def known_commands(kind: MissionType) -> frozenset[MissionCommand]:
+    """The commands of items that a list of this kind may hold."""
+    if kind is MissionType.MISSION:
+        return _MISSION_COMMANDS
+    return _FENCE_COMMANDS if kind is MissionType.FENCE else _RALLY_COMMANDS
+
+
 def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
     """Whether an item could be stored in a list of this kind."""
-    if kind is MissionType.MISSION:
-        known, placed = _MISSION_COMMANDS, item.command in PLACED_COMMANDS
-    elif kind is MissionType.FENCE:
-        known, placed = _FENCE_COMMANDS, True
-    else:
-        known, placed = frozenset({Command.RALLY_POINT}), True
-    if item.command not in known:
+    placed = kind is not MissionType.MISSION or item.command in PLACED_COMMANDS
+    if item.command not in known_commands(kind):
         return MissionResult.UNSUPPORTED
     if item.frame not in _MISSION_FRAMES:
         return MissionResult.UNSUPPORTED_FRAME
@@ -154,21 +163,21 @@ def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
 
 def _check_params(item: MissionItem) -> MissionResult:
     command, first = item.command, item.param1
-    if command == Command.NAV_RETURN_TO_LAUNCH:
+    if command == MissionCommand.NAV_RETURN_TO_LAUNCH:
         return MissionResult.ACCEPTED
     if not isfinite(first):
         return MissionResult.INVALID_PARAM1
     if command in (
-        Command.NAV_WAYPOINT,
-        Command.NAV_LOITER_TIME,
-        Command.NAV_LOITER_TURNS,
-        Command.CONDITION_DELAY,
+        MissionCommand.NAV_WAYPOINT,
+        MissionCommand.NAV_LOITER_TIME,
+        MissionCommand.NAV_LOITER_TURNS,
+        MissionCommand.CONDITION_DELAY,
     ):
         fine = 0.0 <= first <= _MAX_AMOUNT
         return MissionResult.ACCEPTED if fine else MissionResult.INVALID_PARAM1
-    if command == Command.DO_JUMP and not -1.0 <= item.param2 <= _MAX_AMOUNT:
+    if command == MissionCommand.DO_JUMP and not -1.0 <= item.param2 <= _MAX_AMOUNT:
         return MissionResult.INVALID
-    if command == Command.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= MAX_SPEED_MPS:
+    if command == MissionCommand.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= MAX_SPEED_MPS:
         return MissionResult.INVALID
     if command in CIRCLE_COMMANDS and first <= 0.0:
         return MissionResult.INVALID_PARAM1
@@ -179,7 +188,7 @@ def _check_params(item: MissionItem) -> MissionResult:
 
 def _jumps_inside(items: Sequence[MissionItem]) -> bool:
     return all(
-        0 < item.param1 < len(items) for item in items[1:] if item.command == Command.DO_JUMP
+        0 < item.param1 < len(items) for item in items[1:] if item.command == MissionCommand.DO_JUMP
     )
 
 
@@ -254,12 +263,12 @@ class Fence(Snapshot):
             item = items[index]
             if item.command in CIRCLE_COMMANDS:
                 center = local_from_e7(item.lat_e7, item.lon_e7)
-                inside = item.command == Command.FENCE_CIRCLE_INCLUSION
+                inside = item.command == MissionCommand.FENCE_CIRCLE_INCLUSION
                 self._circles.append(_Circle(center, item.param1, inside))
             elif item.command in POLYGON_COMMANDS:
                 corners = items[index : index + int(item.param1)]
                 places = tuple(local_from_e7(c.lat_e7, c.lon_e7) for c in corners)
-                inside = item.command == Command.FENCE_POLYGON_INCLUSION
+                inside = item.command == MissionCommand.FENCE_POLYGON_INCLUSION
                 self._polygons.append(_Polygon(places, inside))
                 index += len(corners) - 1
             index += 1
@@ -338,7 +347,7 @@ class MissionRunner(Snapshot):
 
     Attributes:
         current: the item being driven, 0 before the start.
-        state: as MAVLink tells it.
+        state: as MAVLink numbers it.
         pending: items to be done on the way to ``current``, by number.
     """
 
@@ -383,14 +392,14 @@ class MissionRunner(Snapshot):
         return True
 
     def advance(self) -> bool:
-        """The current item is done: go on; false at the end of the mission."""
+        """Advance to the next item; false at the end of the mission."""
         return self.start_at(self.current + 1)
 
     def next_place(self) -> MissionItem | None:
         """The place that follows the current item, for rounding its corner."""
         found, pending = self._search(self.current + 1, dict(self.jumps_left))
         if found == 0 or any(
-            self.items()[seq].command == Command.DO_SET_REVERSE for seq in pending
+            self.items()[seq].command == MissionCommand.DO_SET_REVERSE for seq in pending
         ):
             return None
         item = self.items()[found]
@@ -402,7 +411,7 @@ class MissionRunner(Snapshot):
         ready: list[MissionItem] = []
         while self.pending:
             item = self.items()[self.pending[0]]
-            if item.command == Command.CONDITION_DELAY:
+            if item.command == MissionCommand.CONDITION_DELAY:
                 if self.delay_until_us < 0:
                     self.delay_until_us = now_us + int(item.param1 * 1e6)
                 if now_us < self.delay_until_us:
@@ -422,7 +431,7 @@ class MissionRunner(Snapshot):
             item = items[seq]
             if item.command in NAV_COMMANDS:
                 return seq, pending
-            if item.command == Command.DO_JUMP and jumps < _MAX_JUMPS:
+            if item.command == MissionCommand.DO_JUMP and jumps < _MAX_JUMPS:
                 key = str(seq)
                 left = jumps_left.setdefault(key, int(item.param2))
                 if left != 0:
@@ -431,7 +440,7 @@ class MissionRunner(Snapshot):
                     jumps_left[key] = left - 1 if left > 0 else left
                     seq = int(item.param1)
                     continue
-            elif item.command != Command.DO_JUMP:
+            elif item.command != MissionCommand.DO_JUMP:
                 pending.append(seq)
             seq += 1
         return 0, pending

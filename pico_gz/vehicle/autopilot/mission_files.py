@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pico_gz.core.ground_control import MissionItem
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.autopilot.mission import Command
+from pico_gz.vehicle.autopilot.mission import MissionCommand
 
 _WAYPOINTS_HEADER = "QGC WPL 110"
 _WAYPOINTS_COLUMNS = 12
@@ -41,7 +41,7 @@ def read_item_lists(path: Path) -> ItemLists:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigError(f"Mission file {path} is larger than {_MAX_BYTES} bytes.")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Mission file {path} cannot be read: {error}.") from error
     try:
@@ -68,6 +68,11 @@ def _read_waypoints(text: str) -> Items:
         if len(parts) != _WAYPOINTS_COLUMNS:
             raise ConfigError(f"item {seq} has {len(parts)} columns, not {_WAYPOINTS_COLUMNS}.")
         numbers = [_number(part, seq) for part in parts]
+        if numbers[0] != seq:
+            raise ConfigError(
+                f"item {seq} has the number {parts[0]}.",
+                hint="Items are numbered 0, 1, 2 and so on, without a gap; item 0 is home.",
+            )
         items.append(
             MissionItem(
                 seq=seq,
@@ -100,7 +105,7 @@ def _read_plan(text: str) -> ItemLists:
     home = _place(mission.get("plannedHomePosition", [0.0, 0.0, 0.0]), 0)
     items = [
         MissionItem(
-            seq=0, command=Command.NAV_WAYPOINT, frame=0,
+            seq=0, command=MissionCommand.NAV_WAYPOINT, frame=0,
             lat_e7=home[0], lon_e7=home[1], alt_m=home[2],
         )
     ]  # fmt: skip
@@ -172,7 +177,9 @@ def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
             MissionItem(
                 seq=len(items),
                 command=(
-                    Command.FENCE_CIRCLE_INCLUSION if inside else Command.FENCE_CIRCLE_EXCLUSION
+                    MissionCommand.FENCE_CIRCLE_INCLUSION
+                    if inside
+                    else MissionCommand.FENCE_CIRCLE_EXCLUSION
                 ),
                 param1=_number(body.get("radius"), len(items)),
                 lat_e7=lat_e7,
@@ -182,7 +189,11 @@ def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
     for polygon in fence.get("polygons", []):
         corners = polygon.get("polygon", [])
         inside = polygon.get("inclusion", True)
-        command = Command.FENCE_POLYGON_INCLUSION if inside else Command.FENCE_POLYGON_EXCLUSION
+        command = (
+            MissionCommand.FENCE_POLYGON_INCLUSION
+            if inside
+            else MissionCommand.FENCE_POLYGON_EXCLUSION
+        )
         for corner in corners:
             lat_e7, lon_e7, _ = _place(corner, len(items))
             items.append(
@@ -200,7 +211,7 @@ def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
 def _rally_of_plan(rally: Mapping[str, Any]) -> Items:
     places = [_place(point, seq) for seq, point in enumerate(rally.get("points", []))]
     return tuple(
-        MissionItem(seq=seq, command=Command.RALLY_POINT, lat_e7=lat, lon_e7=lon, alt_m=alt)
+        MissionItem(seq=seq, command=MissionCommand.RALLY_POINT, lat_e7=lat, lon_e7=lon, alt_m=alt)
         for seq, (lat, lon, alt) in enumerate(places)
     )
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pico_gz.core.ground_control import MissionItem, Mode
-from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, Command, MissionState
+from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, MissionCommand, MissionState
 from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.modes_places import (
     CircleFollower,
@@ -49,8 +49,8 @@ class AutoMode(RoverMode):
         self.station = StationKeeper()
         self.circle = CircleFollower()
 
-    def enter(self, rover: RoverContext) -> str:
-        """Go on where the mission was left, or begin it."""
+    def enter(self, rover: RoverContext) -> str | None:
+        """Continue where the mission was left, or begin it."""
         runner = rover.runner
         if len(runner.items()) < 2:
             return "there is no mission"
@@ -60,7 +60,7 @@ class AutoMode(RoverMode):
         if runner.state is MissionState.COMPLETE or (left and rover.values["MIS_RESTART"] == 1):
             runner.reset()
         self.start_from(rover, runner.current or 1)
-        return ""
+        return None
 
     def start_from(self, rover: RoverContext, seq: int) -> None:
         """Drive item ``seq``, or the first one after it that can be driven."""
@@ -71,7 +71,7 @@ class AutoMode(RoverMode):
             self.phase = AutoPhase.DONE
 
     def run(self, rover: RoverContext) -> None:
-        """Drive the current item; go on when it is done."""
+        """Drive the current item; advance when it is done."""
         if self.phase is AutoPhase.DONE:
             self._finish(rover)
             return
@@ -107,16 +107,16 @@ class AutoMode(RoverMode):
         rover.say(6, f"Mission: {item.seq} {_label(item)}")
         self.wait_until_us = -1
         place = self._place(rover, item)
-        if item.command == Command.NAV_RETURN_TO_LAUNCH:
+        if item.command == MissionCommand.NAV_RETURN_TO_LAUNCH:
             self.phase = AutoPhase.HOME
             rover.navigator.set_leg(rover.here(), return_point(rover))
-        elif item.command == Command.NAV_LOITER_TURNS:
+        elif item.command == MissionCommand.NAV_LOITER_TURNS:
             self.phase = AutoPhase.TURNS
             radius = abs(item.param3) or rover.values["CIRC_RADIUS"]
             if not rover.navigator.skid:
                 radius = max(radius, 1.1 * rover.values["TURN_RADIUS"])
             self.circle.begin(place, radius, item.param3 >= 0.0)
-        elif item.command == Command.NAV_WAYPOINT:
+        elif item.command == MissionCommand.NAV_WAYPOINT:
             self.phase = AutoPhase.DRIVE
             rover.navigator.set_leg(start, place, self._following(rover, item))
         else:
@@ -140,7 +140,7 @@ class AutoMode(RoverMode):
         if not rover.follow(return_speed_mps(rover) if home else rover.waypoint_speed_mps()):
             return
         item = rover.runner.item()
-        if item is not None and item.command == Command.NAV_WAYPOINT and item.param1 > 0.0:
+        if item is not None and item.command == MissionCommand.NAV_WAYPOINT and item.param1 > 0.0:
             self._wait(rover, item.param1)
         else:
             self._item_done(rover)
@@ -148,7 +148,7 @@ class AutoMode(RoverMode):
     def _loiter(self, rover: RoverContext) -> None:
         self.station.run(rover)
         item = rover.runner.item()
-        timed = item is not None and item.command == Command.NAV_LOITER_TIME
+        timed = item is not None and item.command == MissionCommand.NAV_LOITER_TIME
         if item is None or not timed or rover.runner.state is not MissionState.ACTIVE:
             return
         if self.wait_until_us < 0:
@@ -184,12 +184,12 @@ class AutoMode(RoverMode):
             self._do(rover, item)
 
     def _do(self, rover: RoverContext, item: MissionItem) -> None:
-        if item.command == Command.DO_CHANGE_SPEED and item.param2 > 0.0:
+        if item.command == MissionCommand.DO_CHANGE_SPEED and item.param2 > 0.0:
             rover.speed_mps = item.param2
             rover.say(6, f"Mission: speed {item.param2:.2f} m/s")
-        elif item.command == Command.DO_SET_REVERSE:
+        elif item.command == MissionCommand.DO_SET_REVERSE:
             rover.navigator.reversed = item.param1 == 1.0
-        elif item.command == Command.DO_SET_HOME:
+        elif item.command == MissionCommand.DO_SET_HOME:
             if item.param1 == 1.0 or not (item.lat_e7 or item.lon_e7):
                 lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
                 rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
@@ -213,4 +213,4 @@ class AutoMode(RoverMode):
 
 
 def _label(item: MissionItem) -> str:
-    return Command(item.command).name.removeprefix("NAV_").replace("_", " ").title()
+    return MissionCommand(item.command).name.removeprefix("NAV_").replace("_", " ").title()

@@ -6,10 +6,11 @@ from enum import IntEnum
 from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
+from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import Mode
+from pico_gz.core.portable_math import RAD_PER_DEG, atan2
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2
-from pico_gz.vehicle.autopilot.angles import RAD_PER_DEG, atan2, wrap_pi
 from pico_gz.vehicle.autopilot.control import clamp
 from pico_gz.vehicle.autopilot.navigation import Point
 
@@ -37,9 +38,9 @@ class RoverMode(Snapshot):
     needs_position: ClassVar[bool] = False
     arms: ClassVar[bool] = True
 
-    def enter(self, rover: RoverContext) -> str:
-        """Begin; return why it cannot, or an empty text."""
-        return ""
+    def enter(self, rover: RoverContext) -> str | None:
+        """Begin, or return why that is impossible."""
+        return None
 
     def run(self, rover: RoverContext) -> None:
         """Drive for one main loop."""
@@ -57,7 +58,6 @@ class InitialisingMode(RoverMode):
     arms = False
 
     def run(self, rover: RoverContext) -> None:
-        """Stand."""
         rover.outputs.neutral()
 
 
@@ -68,7 +68,6 @@ class ManualMode(RoverMode):
     number = Mode.MANUAL
 
     def run(self, rover: RoverContext) -> None:
-        """Pass the sticks on."""
         rover.outputs.drive(rover.rc.throttle(), rover.rc.steering(), rover.dt_s)
 
 
@@ -79,7 +78,6 @@ class HoldMode(RoverMode):
     number = Mode.HOLD
 
     def run(self, rover: RoverContext) -> None:
-        """Let the motors come to zero and stay there."""
         rover.release()
 
 
@@ -123,13 +121,13 @@ class SteeringMode(RoverMode):
 
 
 def _full_speed_mps(rover: RoverContext) -> float:
-    """The speed at full stick, as far as cruise speed and throttle tell."""
+    """The speed at full stick, from cruise speed and throttle."""
     throttle = rover.values["CRUISE_THROTTLE"]
     cruise = rover.values["CRUISE_SPEED"]
     return cruise * 100.0 / throttle if throttle > 0.0 else cruise
 
 
-# Targets that are speeds end when nobody repeats them.
+# Targets that are speeds end when they are not repeated.
 _TARGET_TIMEOUT_US = 3_000_000
 
 
@@ -169,13 +167,13 @@ class GuidedMode(RoverMode):
         self.heading_rad = 0.0
         self.turn_rate_radps = 0.0
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Stop until there is a target."""
         self.kind = GuidedTarget.STOP
         self.point_speed_mps = 0.0
         rover.navigator.reversed = False
         rover.navigator.reached = True
-        return ""
+        return None
 
     # --- targets --------------------------------------------------------------------------
 

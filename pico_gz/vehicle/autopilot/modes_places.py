@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import MissionType, Mode
+from pico_gz.core.portable_math import HALF_PI, TWO_PI, atan2, sincos
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import HALF_PI, TWO_PI, atan2, sincos, wrap_pi
 from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.navigation import Point, distance_m
 
@@ -144,7 +145,7 @@ class LoiterMode(RoverMode):
     def __init__(self) -> None:
         self.station = StationKeeper()
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Stay where the rover comes to rest when it brakes now."""
         estimator = rover.estimator
         north, east = rover.here()
@@ -153,14 +154,12 @@ class LoiterMode(RoverMode):
         self.station.begin((north + way * estimator.cos_yaw, east + way * estimator.sin_yaw))
         # It brakes towards that point anyway; driving there would only start a hunt.
         self.station.settled = True
-        return ""
+        return None
 
     def run(self, rover: RoverContext) -> None:
-        """Keep the station."""
         self.station.run(rover)
 
     def leave(self, rover: RoverContext) -> None:
-        """Forget that it drove backwards."""
         rover.navigator.reversed = False
 
 
@@ -175,7 +174,7 @@ class CircleMode(RoverMode):
     def __init__(self) -> None:
         self.circle = CircleFollower()
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Put the centre ahead of the bow."""
         values, estimator = rover.values, rover.estimator
         radius = values["CIRC_RADIUS"]
@@ -184,10 +183,9 @@ class CircleMode(RoverMode):
         north, east = rover.here()
         center = (north + radius * estimator.cos_yaw, east + radius * estimator.sin_yaw)
         self.circle.begin(center, radius, values["CIRC_DIR"] == 0)
-        return ""
+        return None
 
     def run(self, rover: RoverContext) -> None:
-        """Go round."""
         self.circle.run(rover, rover.values["CIRC_SPEED"] or rover.waypoint_speed_mps())
 
 
@@ -223,14 +221,14 @@ class RtlMode(RoverMode):
     def __init__(self) -> None:
         self.arrived = False
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Set the leg home."""
         if not rover.home.valid:
             return "home is not set"
         self.arrived = False
         rover.navigator.reversed = False
         rover.navigator.set_leg(rover.here(), return_point(rover))
-        return ""
+        return None
 
     def run(self, rover: RoverContext) -> None:
         """Drive, then stand."""
@@ -253,7 +251,7 @@ class SmartRtlMode(RoverMode):
     def __init__(self) -> None:
         self.arrived = False
 
-    def enter(self, rover: RoverContext) -> str:
+    def enter(self, rover: RoverContext) -> str | None:
         """Take the newest point of the recorded way."""
         path = rover.smart_rtl
         first = path.take() if path.active else None
@@ -262,7 +260,7 @@ class SmartRtlMode(RoverMode):
         self.arrived = False
         rover.navigator.reversed = False
         rover.navigator.set_leg(rover.here(), first, path.peek())
-        return ""
+        return None
 
     def run(self, rover: RoverContext) -> None:
         """Drive from point to point, then stand."""

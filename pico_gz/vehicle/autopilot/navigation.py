@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
+from pico_gz.core.portable_math import HALF_PI, PI, RAD_PER_DEG, atan2
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.vehicle.autopilot.angles import HALF_PI, PI, RAD_PER_DEG, atan2
 from pico_gz.vehicle.autopilot.control import clamp
 from pico_gz.vehicle.autopilot.estimator import Estimator
 

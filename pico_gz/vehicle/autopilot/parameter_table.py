@@ -27,6 +27,9 @@ class ParamSpec(NamedTuple):
 
 Row = tuple[str, ParamType, float, float, float]
 
+# Auto, RTL, SmartRTL, Acro, Hold and Manual, as in the rover.parm of external vehicles.
+_MODES = (10, 11, 12, 1, 4, 0)
+
 _IDENTITY: tuple[Row, ...] = (
     ("FORMAT_VERSION", _I16, 0, 32767, 16),
     ("SYSID_THISMAV", _I16, 1, 255, 1),
@@ -35,7 +38,7 @@ _IDENTITY: tuple[Row, ...] = (
     ("FRAME_CLASS", _I8, 0, 3, 1),
     ("INITIAL_MODE", _I8, 0, 26, 0),
     ("MODE_CH", _I8, 0, 16, 8),
-    *((f"MODE{n}", _I8, 0, 26, 0) for n in range(1, 7)),
+    *((f"MODE{n}", _I8, 0, 26, mode) for n, mode in enumerate(_MODES, start=1)),
     ("ARMING_CHECK", _I32, 0, _BIG, 1),
     ("ARMING_REQUIRE", _I8, 0, 2, 1),
     ("ARMING_RUDDER", _I8, 0, 2, 2),
@@ -201,7 +204,7 @@ _STREAMS: tuple[Row, ...] = (
 )  # fmt: skip
 
 # Switches of the simulated sensors. The autopilot stores and reports them and does nothing
-# else with them: whoever runs the simulation listens to the changes.
+# else with them: the run listens to the changes.
 _SIMULATION: tuple[Row, ...] = (
     ("SIM_GPS_DISABLE", _I8, 0, 1, 0),
     *((f"SIM_GPS_GLITCH_{axis}", _F, -1000, 1000, 0) for axis in "XYZ"),
@@ -242,16 +245,26 @@ _SIMULATION: tuple[Row, ...] = (
     ("SIM_BATT_CAP_AH", _F, 0, 1000, 0),
 )
 
-_GROUPS = (
-    _IDENTITY, _SPEED, _STEERING, _WAYPOINTS, _POSITION, _OUTPUTS, _FAILSAFE, _FENCE, _BATTERY,
-    _SENSORS, _STREAMS, _SIMULATION,
-)  # fmt: skip
+GROUPS: dict[str, tuple[Row, ...]] = {
+    "Identity and modes": _IDENTITY,
+    "Speed": _SPEED,
+    "Steering": _STEERING,
+    "Waypoints": _WAYPOINTS,
+    "Position": _POSITION,
+    "Servo outputs and radio": _OUTPUTS,
+    "Failsafes": _FAILSAFE,
+    "Fence": _FENCE,
+    "Battery": _BATTERY,
+    "Sensors": _SENSORS,
+    "Message rates": _STREAMS,
+    "Simulation": _SIMULATION,
+}
 
-# What the autopilot reports and nobody sets: a system id is the vehicle's id in the fleet.
+# What the autopilot reports and cannot be set: a system id is the vehicle's id in the fleet.
 READ_ONLY = frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "SYSID_THISMAV"})
 
 # In alphabetical order, which is also the order of the indexes that a ground station sees.
 PARAMETERS: dict[str, ParamSpec] = {
     row[0]: ParamSpec(row[0], row[1], float(row[2]), float(row[3]), float(row[4]))
-    for row in sorted(row for group in _GROUPS for row in group)
+    for row in sorted(row for group in GROUPS.values() for row in group)
 }

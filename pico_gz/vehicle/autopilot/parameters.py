@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pico_gz.core.ground_control import GcsParams, ParamInfo, ParamType, Result
 from pico_gz.core.snapshot import Snapshot
@@ -37,6 +37,12 @@ def allowed(spec: ParamSpec, value: float) -> bool:
     return spec.type is ParamType.REAL32 or value == int(value)
 
 
+def spec_text(spec: ParamSpec) -> str:
+    """What a parameter may be, for people."""
+    kind = "a number" if spec.type is ParamType.REAL32 else "a whole number"
+    return f"It takes {kind}, {spec.low:g}..{spec.high:g}."
+
+
 class ParamStore(Snapshot, GcsParams):
     """Named numbers with a table of what they may be, kept in a file if there is one.
 
@@ -48,6 +54,8 @@ class ParamStore(Snapshot, GcsParams):
         file: where changes are kept; ``None`` keeps them nowhere.
         report: takes status texts with their severity.
     """
+
+    _state_fields = ("_changed", "_dirty", "_sim_changed")
 
     def __init__(
         self,
@@ -66,7 +74,7 @@ class ParamStore(Snapshot, GcsParams):
             if not allowed(spec, value):
                 raise ConfigError(
                     f"Parameter {name} cannot be {value}.",
-                    hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}.",
+                    hint=spec_text(spec),
                 )
             self.base[name] = float(value)
         self.values: dict[str, float] = dict(self.base)
@@ -163,16 +171,15 @@ class ParamStore(Snapshot, GcsParams):
         return {name: self.values[name] for name in names}
 
     def save_state(self) -> dict[str, Any]:
-        return {"values": dict(self.values), "base": dict(self.base), "dirty": self._dirty}
+        return {**super().save_state(), "values": dict(self.values), "base": dict(self.base)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what ``save_state`` gave; parameters it does not name keep their value."""
+        super().load_state(state)
         for name, value in state["values"].items():
-            if name in self.values:
+            if name in self.values:  # changed in place: the control loop holds this dictionary
                 self.values[name] = float(value)
                 self.base[name] = float(state["base"][name])
-        self._dirty = bool(state["dirty"])
-        self._changed.clear()
 
     def _info(self, index: int) -> ParamInfo:
         name = _NAMES[index]
@@ -180,23 +187,36 @@ class ParamStore(Snapshot, GcsParams):
 
 
 _SEPARATOR = re.compile(r"[,\s]+")
+_READ_ONLY_MARK = "@READONLY"  # of ArduPilot's defaults files
 
 
-def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
-    """Read a parameter file; ``#`` starts a comment.
+class ParameterFile(NamedTuple):
+    """What a parameter file holds for the built-in autopilot.
 
-    Args:
-        path: the file.
-        strict: raise on a name or value that cannot be; otherwise leave such lines out.
+    Attributes:
+        values: of the parameters that it has.
+        unknown: names that it does not have, such as most of an ArduRover's.
+        problems: lines that make no sense, each with its number.
+    """
+
+    values: dict[str, float]
+    unknown: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def scan_parameter_file(path: Path) -> ParameterFile:
+    """Read a parameter file as ArduPilot's tools write it; ``#`` starts a comment.
 
     Raises:
-        ConfigError: it cannot be read, or (strict) a line makes no sense; names file and line.
+        ConfigError: it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Parameter file {path} cannot be read: {error}.") from error
     values: dict[str, float] = {}
+    unknown: dict[str, None] = {}
+    problems: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition("#")[0].strip()
         if not content:
@@ -204,13 +224,30 @@ def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
         try:
             name, value = _parse_line(content)
         except ConfigError as error:
-            if strict:
-                raise ConfigError(
-                    f"{path}, line {number}: {error.message}", hint=error.hint
-                ) from None
+            hint = f" {error.hint}" if error.hint else ""
+            problems.append(f"line {number}: {error.message}{hint}")
             continue
-        values[name] = value
-    return values
+        if name in PARAMETERS:
+            values[name] = value
+        else:
+            unknown[name] = None
+    return ParameterFile(values, tuple(unknown), tuple(problems))
+
+
+def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
+    """The values of a parameter file; names that the built-in autopilot lacks are left out.
+
+    Args:
+        path: the file.
+        strict: raise on a line that makes no sense; otherwise leave such lines out.
+
+    Raises:
+        ConfigError: it cannot be read, or (strict) a line makes no sense; names file and line.
+    """
+    found = scan_parameter_file(path)
+    if strict and found.problems:
+        raise ConfigError(f"{path}, " + " ".join(found.problems))
+    return found.values
 
 
 def write_parameter_file(path: Path, values: Mapping[str, float]) -> None:
@@ -235,20 +272,18 @@ def write_parameter_file(path: Path, values: Mapping[str, float]) -> None:
 
 def _parse_line(content: str) -> tuple[str, float]:
     parts = _SEPARATOR.split(content)
+    if len(parts) == 3 and parts[2].upper() == _READ_ONLY_MARK:
+        del parts[2]
     if len(parts) != 2:
         raise ConfigError(f"{content!r} is not NAME,VALUE.")
     name = parts[0].upper()
-    spec = PARAMETERS.get(name)
-    if spec is None:
-        raise ConfigError(f"there is no parameter {name!r}.", hint=did_you_mean(name, PARAMETERS))
     try:
         value = float(parts[1])
     except ValueError:
         raise ConfigError(f"{parts[1]!r} is no number.") from None
-    if not allowed(spec, value):
-        raise ConfigError(
-            f"{name} cannot be {parts[1]}.", hint=f"{spec.type.name}, {spec.low:g}..{spec.high:g}."
-        )
+    spec = PARAMETERS.get(name)
+    if spec is not None and not allowed(spec, value):
+        raise ConfigError(f"{name} cannot be {parts[1]}.", hint=spec_text(spec))
     return name, value
 
 

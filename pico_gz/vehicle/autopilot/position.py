@@ -6,8 +6,8 @@ from collections import deque
 from math import sqrt
 
 from pico_gz.core.messages import EncoderData
+from pico_gz.core.portable_math import TWO_PI, sincos
 from pico_gz.core.snapshot import Snapshot
-from pico_gz.vehicle.autopilot.angles import TWO_PI, sincos
 
 # Encoders count whole ticks, so their speed is taken over a while.
 _WINDOW_US = 100_000
@@ -20,11 +20,11 @@ _STEADY_MPS = 0.1
 _SLIP_MPS = 0.3
 _SLIP_SHARE = 0.3
 # Wheels that seem to turn faster than this many times their top speed are no measurement.
-_MOST_TOP_SPEEDS = 4.0
+_MAX_TOP_SPEEDS = 4.0
 
 
 class WheelOdometry(Snapshot):
-    """Speed along the heading as the wheels tell it.
+    """Speed along the heading as the wheels measure it.
 
     Attributes:
         full_speed_mps: speed at full throttle, learned while GPS is there.
@@ -77,7 +77,7 @@ class WheelOdometry(Snapshot):
         turns = 0.5 * (ticks - self.ticks) / data.ticks_per_turn
         speed_mps = self.encoder_scale * turns * TWO_PI * wheel_radius_m / (elapsed_us * 1e-6)
         self.ticks, self.window_us = ticks, now_us
-        if abs(speed_mps) > _MOST_TOP_SPEEDS * self.full_speed_mps:
+        if abs(speed_mps) > _MAX_TOP_SPEEDS * self.full_speed_mps:
             return False
         self.encoder_mps, self.encoder_us = speed_mps, now_us
         return True
@@ -231,7 +231,7 @@ class PositionFilter(Snapshot):
         return True
 
     def _note_rejection(self, now_us: int, error_n: float, error_e: float) -> None:
-        """Only fixes that agree with each other can tell that the belief is what is wrong."""
+        """Only fixes that agree with each other can show that the estimate is wrong."""
         off_n, off_e = error_n - self.rejected_n_m, error_e - self.rejected_e_m
         again = self.rejected_since_us >= 0
         self.credible = again and off_n * off_n + off_e * off_e <= _GATE_M * _GATE_M
@@ -241,7 +241,8 @@ class PositionFilter(Snapshot):
 
     def fuse_velocity(self, then: Remembered, north_mps: float, east_mps: float) -> float:
         """Compare a GPS velocity with the speed ``then``; return it along the heading."""
-        sin_then, cos_then = sincos(then[4])
+        yaw: tuple[float, float] = sincos(then[4])
+        sin_then, cos_then = yaw
         along = north_mps * cos_then + east_mps * sin_then
         error = along - then[3]
         ratio = abs(error) / (_SPEED_GATE_MPS + 0.3 * abs(then[3]))

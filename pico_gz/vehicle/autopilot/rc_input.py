@@ -49,7 +49,7 @@ class RcInput(Snapshot):
         self.valid = False
 
     def update(self, platform: SitlPlatform, now_us: int) -> None:
-        """Gather what counts now."""
+        """Read the channels that apply now."""
         frame = platform.rc_read()
         if frame is None and not self.seen:
             return

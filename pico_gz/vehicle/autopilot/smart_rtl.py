@@ -29,7 +29,7 @@ class SmartRtlPath(Snapshot):
         self.active = False
 
     def begin(self, here: Point | None) -> None:
-        """Start anew; without a position it stays off."""
+        """Start again; without a position it stays off."""
         self.active = here is not None and self._params["SRTL_POINTS"] > 0
         self.points = [list(here)] if here is not None and self.active else []
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
+from pico_gz.core.frames import wrap_deg_360
 from pico_gz.core.ground_control import Telemetry
-from pico_gz.vehicle.autopilot.angles import DEG_PER_RAD, atan2, wrap_360
+from pico_gz.core.portable_math import DEG_PER_RAD, atan2
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor
 from pico_gz.vehicle.autopilot.mission import BREACH_BOUNDARY, BREACH_NONE
 
@@ -154,8 +155,8 @@ def _navigation(rover: RoverContext) -> dict[str, Any]:
             "target_valid": True,
             "target_lat_e7": lat_e7,
             "target_lon_e7": lon_e7,
-            "target_bearing_deg": wrap_360(bearing * DEG_PER_RAD),
-            "nav_bearing_deg": wrap_360(aim * DEG_PER_RAD),
+            "target_bearing_deg": wrap_deg_360(bearing * DEG_PER_RAD),
+            "nav_bearing_deg": wrap_deg_360(aim * DEG_PER_RAD),
             "waypoint_distance_m": navigator.distance_m,
             "cross_track_m": navigator.cross_track_m,
         }

@@ -82,7 +82,7 @@ class TiltFilter(Snapshot):
 
         Args:
             samples: times [us] and readings.
-            speed_mps: forward speed, which tells how much of them is centripetal.
+            speed_mps: forward speed, for the centripetal part of them.
             parked: the rover stands, so whatever the gyro shows is bias.
         """
         self.turn_rad = self.forward_dv_mps = self.elapsed_s = 0.0
@@ -180,9 +180,9 @@ _LOOKS = 10
 _LIVELY_MPS2 = 0.01
 _TURNING = 0.15
 # On the ground nothing floats, is pressed down by several g, or tumbles on and on.
-_LEAST_FORCE_MPS2 = 0.5 * GRAVITY_MPS2
-_MOST_FORCE_MPS2 = 3.0 * GRAVITY_MPS2
-_MOST_TUMBLE_RADPS = 6.0
+_MIN_FORCE_MPS2 = 0.5 * GRAVITY_MPS2
+_MAX_FORCE_MPS2 = 3.0 * GRAVITY_MPS2
+_MAX_TUMBLE_RADPS = 6.0
 
 
 class ImuWatch(Snapshot):
@@ -216,9 +216,9 @@ class ImuWatch(Snapshot):
         """Take a sample; ``steering`` is the last output, -1..1."""
         ax, ay, az = accel_mss
         force_mps2 = sqrt(ax * ax + ay * ay + az * az)
-        real = _LEAST_FORCE_MPS2 < force_mps2 < _MOST_FORCE_MPS2
+        real = _MIN_FORCE_MPS2 < force_mps2 < _MAX_FORCE_MPS2
         self.strange_force = 0 if real else self.strange_force + 1
-        tumbling = max(abs(gyro_rads[0]), abs(gyro_rads[1])) > _MOST_TUMBLE_RADPS
+        tumbling = max(abs(gyro_rads[0]), abs(gyro_rads[1])) > _MAX_TUMBLE_RADPS
         self.strange_turn = self.strange_turn + 1 if tumbling else 0
         if gyro_rads != self.gyro_rads:
             self.gyro_repeats = 0

@@ -1,28 +1,23 @@
 """Starts an ArduRover: a line to paste, or a child process.
 
 ArduRover ignores SIGTERM and SIGINT while its simulator is silent, so it is ended before the
-server that it talks to, and killed after a second. When this process is killed, the kernel kills
-the autopilot; a script around an autopilot should ``exec`` it, or only the script is killed then.
+server that it talks to, and killed after a second. It also ends when this process is killed,
+with everything that it started.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import math
 import os
 import shlex
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from pico_gz.core.frames import LocalFrame
+from pico_gz.core.guarded_process import GuardedProcess
 from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import ChannelMap, DriveKind, VehicleConfig
@@ -173,8 +168,6 @@ def _steering_per_turn_rate(spec: RoverSpec) -> float:
 GRACE_S = 1.0
 LOG_FILE = "autopilot.log"
 _TAIL_LINES = 20
-_POLL_S = 0.01
-_PR_SET_PDEATHSIG = 1
 
 
 class AutopilotProcess:
@@ -183,7 +176,7 @@ class AutopilotProcess:
     def __init__(self, command: Sequence[str], run_dir: Path) -> None:
         self._command = tuple(command)
         self._run_dir = run_dir
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: GuardedProcess | None = None
 
     def start(self) -> AutopilotProcess:
         """Start it.
@@ -192,27 +185,24 @@ class AutopilotProcess:
             MissingProgramError: there is no such program.
         """
         self._run_dir.mkdir(parents=True, exist_ok=True)
-        with (self._run_dir / LOG_FILE).open("ab") as output:
-            try:
-                self._process = subprocess.Popen(
-                    self._command,
-                    cwd=self._run_dir,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    preexec_fn=_tie_to_this_process(),
-                )
-            except FileNotFoundError as exc:
-                raise MissingProgramError(
-                    f"There is no program {self._command[0]!r}.",
-                    hint="Build ArduRover SITL and put it on the PATH, or name it in full.",
-                ) from exc
+        program = self._command[0]
+        if shutil.which(self._run_dir / program if "/" in program else program) is None:
+            raise MissingProgramError(
+                f"There is no program {program!r}.",
+                hint="Build ArduRover SITL and put it on the PATH, or name it in full.",
+            )
+        self._process = GuardedProcess(
+            self._command,
+            os.environ,
+            self._run_dir / LOG_FILE,
+            grace_s=GRACE_S,
+            cwd=self._run_dir,
+        )
         return self
 
     def is_running(self) -> bool:
         """Whether it has been started and has not ended."""
-        return self._process is not None and not _has_ended(self._process)
+        return self._process is not None and self._process.exit_code is None
 
     def require_running(self) -> None:
         """Raise what it said last if it has ended by itself.
@@ -220,11 +210,11 @@ class AutopilotProcess:
         Raises:
             LaunchError: with its exit code and last lines.
         """
-        if self._process is not None and _has_ended(self._process):
+        if self._process is not None and self._process.exit_code is not None:
             raise LaunchError(
                 f"{self._command[0]} has ended.",
                 command=self._command,
-                exit_code=self._process.returncode,
+                exit_code=self._process.exit_code,
                 output_tail=self.last_lines(),
             )
 
@@ -239,51 +229,11 @@ class AutopilotProcess:
     def stop(self) -> None:
         """Ask it and its children to end, then make them; harmless when it has ended."""
         process, self._process = self._process, None
-        if process is None or _has_ended(process):
-            return
-        _signal_group(process, signal.SIGTERM)
-        deadline_s = time.monotonic() + GRACE_S
-        while not _has_ended(process):
-            if time.monotonic() >= deadline_s:
-                _signal_group(process, signal.SIGKILL)
-            time.sleep(_POLL_S)
+        if process is not None:
+            process.stop()
 
     def __enter__(self) -> AutopilotProcess:
-        """Start on entry."""
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop on exit."""
         self.stop()
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has; what it has left running is killed."""
-    if process.returncode is None:
-        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            return False
-        # While its exit code waits to be read, nobody else can get the number of its group.
-        _signal_group(process, signal.SIGKILL)
-        process.wait()
-    return True
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
-def _tie_to_this_process() -> Callable[[], None] | None:
-    """What a new process does to be killed when this one is gone."""
-    # The kernel watches the thread, not the process: of threads that end, it would be told too.
-    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
-        return None
-    # Found before the fork: a child of a process with threads must not wait for any lock.
-    prctl, kill_signal, parent = ctypes.CDLL(None).prctl, int(signal.SIGKILL), os.getpid()
-
-    def tie() -> None:
-        prctl(_PR_SET_PDEATHSIG, kill_signal, 0, 0, 0)
-        if os.getppid() != parent:  # it was gone before
-            os._exit(1)
-
-    return tie

@@ -1,6 +1,6 @@
 """Truth, sensors and radio of a vehicle as state records.
 
-The wire has no word for a lost link: the autopilot would keep the last sticks for ever, or, with
+The wire has no word for a lost link: the autopilot would keep the last sticks, or, with
 a throttle below its failsafe pulse, drive backwards when that failsafe is off. So the sticks go
 to the middle when no frame has come for a second, as a receiver does whose failsafe is set so;
 switches stay where they are.
@@ -9,9 +9,11 @@ switches stay where they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pico_gz.core.messages import Quaternion, SensorData, Vector3, VehicleTruth
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2, PWM_NEUTRAL_US, US_PER_S
 from pico_gz.errors import EncodeError
 from pico_gz.vehicle.external.connection import (
@@ -37,21 +39,23 @@ STICK_CHANNELS = 4
 MAX_RC_CHANNELS = 12
 
 
-class ExternalRadio:
+class ExternalRadio(Snapshot):
     """Takes radio frames of one vehicle and hands on what has changed.
 
     Args:
         vehicle_id: whose it is.
         send: takes the channels that go out from now on [us].
-        tell: takes what people should know, as half a sentence.
+        report: takes what people should know, as half a sentence.
     """
 
+    _state_fields = ("_heard_us", "_lost", "_sent")
+
     def __init__(
-        self, vehicle_id: int, send: Callable[[Sequence[int]], None], tell: Callable[[str], None]
+        self, vehicle_id: int, send: Callable[[Sequence[int]], None], report: Callable[[str], None]
     ) -> None:
         self.vehicle_id = vehicle_id
         self._send = send
-        self._tell = tell
+        self._report = report
         self._sent: tuple[int, ...] = ()
         self._heard_us: int | None = None
         self._lost = False
@@ -59,7 +63,7 @@ class ExternalRadio:
     def inject_rc(self, channels_us: Sequence[int], now_us: int) -> None:
         """Take a frame: channel 1 first, 0 = the receiver has no such channel."""
         if self._lost:
-            self._tell("its radio is back.")
+            self._report("its radio is back.")
         self._lost = False
         self._heard_us = now_us
         self._hand_on(without_holes(channels_us))
@@ -72,7 +76,13 @@ class ExternalRadio:
             self._lost = True
             sticks = min(STICK_CHANNELS, len(self._sent))
             self._hand_on((PWM_NEUTRAL_US,) * sticks + self._sent[sticks:])
-            self._tell("its radio is lost; its sticks are in the middle.")
+            self._report("its radio is lost; its sticks are in the middle.")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what ``save_state`` gave, and send what went out then."""
+        super().load_state(state)
+        if self._sent:
+            self._send(self._sent)
 
     def _hand_on(self, channels_us: tuple[int, ...]) -> None:
         if channels_us and channels_us != self._sent:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import xor
-from typing import Any
 
 from pico_gz.core.board_options import SerialFormat, SerialOutput
 from pico_gz.core.messages import GpsData, GpsFixType
@@ -178,6 +177,8 @@ class SerialOutputs(Snapshot):
     Time of day is ``utc_start_s`` plus simulation time, so that runs repeat.
     """
 
+    _state_fields = ("_due_us",)
+
     def __init__(
         self,
         outputs: Mapping[int, SerialOutput],
@@ -200,13 +201,6 @@ class SerialOutputs(Snapshot):
             self._due_us[port] = on_grid_us if on_grid_us > now_us else now_us + period_us
             utc = self._utc_start + timedelta(microseconds=now_us)
             self._ends[port].write(encode_report(output.format, gps, utc))
-
-    def save_state(self) -> dict[str, Any]:
-        return {str(port): due_us for port, due_us in self._due_us.items()}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        for port in self._due_us:
-            self._due_us[port] = state.get(str(port), 0)
 
 
 def encode_report(kind: SerialFormat, gps: GpsData, utc: datetime) -> bytes:

@@ -49,6 +49,7 @@ class ByteFifo(Snapshot):
     """One wire of a serial port; what does not fit is lost and counted, as in a UART's FIFO."""
 
     __slots__ = ("capacity", "data", "overrun_bytes")
+    _state_fields = ("data", "overrun_bytes")
 
     def __init__(self, capacity: int = UART_BUFFER_BYTES) -> None:
         if capacity < 1:
@@ -70,13 +71,6 @@ class ByteFifo(Snapshot):
         taken = bytes(self.data[:count])
         del self.data[:count]
         return taken
-
-    def save_state(self) -> dict[str, Any]:
-        return {"data": bytes(self.data), "overrun_bytes": self.overrun_bytes}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        self.data = bytearray(state["data"])
-        self.overrun_bytes = state["overrun_bytes"]
 
 
 class UartPeer:
@@ -202,7 +196,7 @@ class PwmBank(Snapshot):
         for channel in PWM_CHANNELS:
             if frequencies[channel] and not self.frequencies_hz[channel]:
                 raise ConfigError(
-                    f"The snapshot drives PWM channel {channel}, which nobody has claimed.",
+                    f"The snapshot drives PWM channel {channel}, which is not claimed.",
                     hint="Start the autopilot before restoring.",
                 )
         for channel in PWM_CHANNELS:

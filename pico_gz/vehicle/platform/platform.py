@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -38,7 +39,9 @@ from pico_gz.vehicle.platform.peripherals import (
     check_frequency,
 )
 from pico_gz.vehicle.platform.sensor_inputs import ImuSample, SensorInbox, SensorMounting
-from pico_gz.vehicle.rc.source import RcFrame, rc_frame
+from pico_gz.vehicle.rc.rc_source import RcFrame, rc_frame
+
+log = logging.getLogger(__name__)
 
 
 class SitlTimer(Snapshot):
@@ -73,6 +76,8 @@ GPIO_PINS = range(30)
 SERVO_OUTPUTS = 16
 ADC_MAX = 4095
 ADC_REFERENCE_V = 3.3
+# Outputs below this while disarmed are a trim that is a little off; above it, a fault.
+_TRIM = 0.1
 # No record has this time, so the first one is new whatever its time is.
 NO_RECORD_US = -1
 
@@ -125,7 +130,9 @@ class SitlPlatform(Snapshot):
         self._serial = SerialOutputs(outputs, ends, self.options.utc_start_s)
         self._first_channel, self._second_channel = self._drive_channels()
         self._first_us = self._second_us = 0
-        self._motors, self._servos = self._normalized(0, 0)
+        self._neutral = self._motors, self._servos = self._normalized(0, 0)
+        self._is_armed: Callable[[], bool] | None = None
+        self._warned_disarmed = False
 
     # --- peripherals, each held by one owner at a time ------------------------------------
 
@@ -359,7 +366,26 @@ class SitlPlatform(Snapshot):
         if first_us != self._first_us or second_us != self._second_us:
             self._first_us, self._second_us = first_us, second_us
             self._motors, self._servos = self._normalized(first_us, second_us)
-        return ActuatorCommands(self.timer.now_us(), self.vehicle_id, self._motors, self._servos)
+        motors, servos = self._motors, self._servos
+        if (motors, servos) != self._neutral and self._is_armed and not self._is_armed():
+            self._warn_disarmed()
+            motors, servos = self._neutral
+        return ActuatorCommands(self.timer.now_us(), self.vehicle_id, motors, servos)
+
+    def hold_while_disarmed(self, is_armed: Callable[[], bool]) -> None:
+        """Give neutral commands from now on while ``is_armed()`` is false, whatever the pulses."""
+        self._is_armed = is_armed
+
+    def _warn_disarmed(self) -> None:
+        """Log once what the autopilot would drive while disarmed."""
+        if self._warned_disarmed or max(map(abs, (*self._motors, *self._servos))) < _TRIM:
+            return
+        self._warned_disarmed = True
+        log.warning(
+            "Vehicle %d: its autopilot gives %s while its status says disarmed; held in neutral.",
+            self.vehicle_id,
+            (*self._motors, *self._servos),
+        )
 
     # --- snapshots ------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from pico_gz.core.ports import rc_port
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.vehicle.rc.source import RcSource
+from pico_gz.vehicle.rc.rc_source import RcSource
 
 __all__ = ["RcSource", "check_rc_spec", "open_rc_source", "rc_port"]
 

@@ -15,11 +15,11 @@ import termios
 import tty
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import PWM_NEUTRAL_US
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.rc.source import (
+from pico_gz.vehicle.rc.rc_source import (
     MODE_PULSES_US,
     STEERING_CHANNEL,
     THROTTLE_CHANNEL,
@@ -39,12 +39,14 @@ KEYS_HELP = (
 )
 
 
-class KeyboardRcSource:
+class KeyboardRcSource(Snapshot):
     """Each press moves a stick by 50 us, and it stays there; space centres both.
 
     The terminal goes into character mode, where Ctrl-C still works, and is put back by
     ``close`` and in any case at exit.
     """
+
+    _state_fields = ("_clock", "_sticks")
 
     def __init__(self, fd: int | None = None) -> None:
         self._fd = sys.stdin.fileno() if fd is None else fd
@@ -77,15 +79,6 @@ class KeyboardRcSource:
             # The terminal may have been closed before us.
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved_mode)
-
-    def save_state(self) -> dict[str, Any]:
-        """Where the sticks are, as plain values."""
-        return {"sticks": self._sticks.save_state(), "clock": self._clock.save_state()}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self._sticks.load_state(state["sticks"])
-        self._clock.load_state(state["clock"])
 
     def _read_keys(self) -> None:
         readable, _, _ = select.select([self._fd], [], [], 0)
@@ -145,7 +138,7 @@ logger = logging.getLogger(__name__)
 JS_EVENT = struct.Struct("=IhBB")
 JS_BUTTON = 0x01
 JS_AXIS = 0x02
-# Set on the events that tell where everything stands when the device is opened.
+# Set on the events that report all positions when the device is opened.
 JS_INIT = 0x80
 AXIS_MAX = 32767
 
@@ -164,7 +157,7 @@ DEFAULT_AXES: Mapping[int, tuple[int, int]] = {
 
 
 def _speaks_joystick(fd: int) -> bool:
-    """Whether events come from here: a joystick's driver, or a pipe that somebody else fills."""
+    """Whether events come from here: a joystick's driver, or a pipe that another program fills."""
     if stat.S_ISFIFO(os.fstat(fd).st_mode):
         return True
     try:
@@ -174,11 +167,13 @@ def _speaks_joystick(fd: int) -> bool:
     return True
 
 
-class JoystickRcSource:
+class JoystickRcSource(Snapshot):
     """Left stick drives (steering 1, throttle 3), right stick is 2 and 4, buttons 0..5 modes.
 
-    A device that is unplugged is a lost link.
+    A device that is unplugged is a lost link. After a restore the next movement counts again.
     """
+
+    _state_fields = ("_clock", "_sticks")
 
     def __init__(
         self, path: str | Path, axes: Mapping[int, tuple[int, int]] = DEFAULT_AXES
@@ -215,15 +210,6 @@ class JoystickRcSource:
             os.close(self._fd)
             self._fd = None
         self._gone = True
-
-    def save_state(self) -> dict[str, Any]:
-        """Where the sticks are, as plain values."""
-        return {"sticks": self._sticks.save_state(), "clock": self._clock.save_state()}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave; the next movement overrides it."""
-        self._sticks.load_state(state["sticks"])
-        self._clock.load_state(state["clock"])
 
     def _read_events(self) -> None:
         if self._gone or self._fd is None:

@@ -20,16 +20,15 @@ import logging
 import math
 import socket
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import us_from_seconds
 from pico_gz.errors import ConfigError, PortClashError
-from pico_gz.vehicle.rc.source import MAX_RC_US, RC_CHANNELS, FrameClock
+from pico_gz.vehicle.rc.rc_source import MAX_RC_US, RC_CHANNELS, FrameClock
 
 KEEP = "-"
 LOST = "lost"
@@ -44,6 +43,8 @@ class RcScriptLine(msgspec.Struct, frozen=True):
 
 class ScriptRcSource(Snapshot):
     """Plays a script, one frame every 20 ms; silent before its first line."""
+
+    _state_fields = ("_clock",)
 
     def __init__(self, lines: Sequence[RcScriptLine]) -> None:
         self._lines = tuple(lines)
@@ -71,15 +72,7 @@ class ScriptRcSource(Snapshot):
         return self._lines[index].channels_us if self._clock.is_due(now_us) else None
 
     def close(self) -> None:
-        """Nothing to let go of."""
-
-    def save_state(self) -> dict[str, Any]:
-        """When the next frame is due, as plain values."""
-        return self._clock.save_state()
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self._clock.load_state(state)
+        """Holds no resources."""
 
 
 def parse_script(lines: Iterable[str], name: str = "RC script") -> list[RcScriptLine]:
@@ -144,13 +137,15 @@ MAX_DATAGRAMS_PER_POLL = 64
 _RECEIVE_BYTES = 2048
 
 
-class UdpRcSource:
+class UdpRcSource(Snapshot):
     """Takes the newest datagram; a value of 0 leaves that channel as it was.
 
     Attributes:
         port: where it listens; useful after asking for port 0.
         bad_datagrams: how many were dropped for their size.
     """
+
+    _state_fields = ("_channels_us",)
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._socket = _bound_socket(host, port)
@@ -171,14 +166,6 @@ class UdpRcSource:
     def close(self) -> None:
         """Close the socket; harmless when called twice."""
         self._socket.close()
-
-    def save_state(self) -> dict[str, Any]:
-        """The channels as they stand, as plain values."""
-        return {"channels_us": list(self._channels_us)}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
-        self._channels_us = list(state["channels_us"])
 
     def _receive(self) -> bytes | None:
         try:

@@ -6,6 +6,7 @@ import logging
 import math
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, fields
 
 import msgspec
 import pytest
@@ -95,6 +96,29 @@ def test_a_preset_sets_everything_and_keys_override_it():
     assert config.gps_noise_m is None
 
 
+def test_a_config_is_typed_and_frozen():
+    config = LightweightConfig(max_speed=2.0)
+    with pytest.raises(FrozenInstanceError):
+        config.max_speed = 3.0
+    assert {item.name for item in fields(config) if item.init} == {
+        *("preset", "wheel_base", "max_speed", "max_turn_rate", "seed"),
+        *("gps_noise_m", "gps_rate_hz", "accel_noise_mss", "gyro_noise_rads"),
+        "compass_noise_rad",
+    }
+    with pytest.raises(TypeError, match="wheel_bas"):
+        LightweightConfig(wheel_bas=0.2)
+    assert config == LightweightConfig(max_speed=2.0, wheel_base=0.15)
+    assert hash(config) == hash(LightweightConfig(max_speed=2.0))
+
+
+def test_a_noisy_ideal_rover_with_a_figure_of_its_own_is_the_simple_model():
+    rover = rover_spec("ideal", {"noise_free": False, "gps_noise_m": 0.3})
+    spec = connected(rover_of=lambda vehicle: rover).rover(1)
+    assert (spec.gps_noise_m, spec.compass_noise_rad) == (0.3, 0.05)
+    plain = rover_spec("ideal", {"noise_free": False})
+    assert connected(rover_of=lambda vehicle: plain).rover(1) == plain
+
+
 def test_the_gps_rate_is_obeyed():
     for rate in (1.0, 10.0):
         adapter = connected(config=LightweightConfig(gps_rate_hz=rate))
@@ -122,6 +146,8 @@ def test_a_program_may_choose_the_rovers():
         ({"max_speed": -1.0}, "max_speed"),
         ({"gps_noise_m": -0.1}, "gps_noise_m"),
         ({"gyro_noise_rads": math.nan}, "gyro_noise_rads"),
+        ({"compass_noise_rad": 1e9}, "compass_noise_rad"),
+        ({"max_speed": "fast"}, "max_speed"),
         ({"preset": "tank"}, "tank"),
     ],
 )
@@ -303,3 +329,14 @@ def test_it_is_light_to_import():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
+
+
+def test_a_place_that_is_taken_is_known():
+    post = Disc(north_m=5.0, east_m=0.0, radius_m=0.5)
+    adapter = connected(1, 2, world=World(obstacles=(post,)))
+    adapter.set_pose(2, 2.0, 0.0, 90.0)
+    assert adapter.overlaps_at(1, Pose(north_m=2.2)) == ["rover_2"]
+    assert adapter.overlaps_at(1, Pose(north_m=4.5)) == ["disc_1"]
+    assert adapter.overlaps_at(2, Pose(north_m=2.1)) == []
+    off = connected(1, 2, world=World(obstacles=(post,), contacts=False))
+    assert off.overlaps_at(1, Pose(north_m=5.0)) == []

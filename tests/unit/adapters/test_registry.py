@@ -12,7 +12,7 @@ from pico_gz.testing.scripted_adapter import ScriptedAdapter
 @pytest.fixture
 def plugins(monkeypatch):
     points: list[EntryPoint] = []
-    monkeypatch.setattr(registry, "_told", set())
+    monkeypatch.setattr(registry, "_reported", set())
     monkeypatch.setattr(registry, "entry_points", lambda group: list(points))
 
     def add(name: str, value: str) -> None:

@@ -12,6 +12,7 @@ from pico_gz import (
     StallRules,
     VehicleConfig,
 )
+from pico_gz.bridge import fleet_snapshot
 from pico_gz.errors import (
     ConfigError,
     DuplicateVehicleError,
@@ -59,7 +60,7 @@ class Driver:
         self.right.set_pulse_us(self.pulse_us)
 
     def status(self) -> AutopilotStatus:
-        return AutopilotStatus(mode="DRIVE")
+        return AutopilotStatus(mode="DRIVE", armed=True)
 
     def save_state(self):
         return {"ticks_us": list(self.ticks_us)}
@@ -148,7 +149,7 @@ def test_vehicles_on_two_adapters_step_together_in_id_order():
     bridge.spawn_vehicle(VehicleConfig(id=3, adapter="second"))
     bridge.step(5)
     assert list(bridge.view.sensors) == [1, 2, 3]
-    assert first.sim_time_us() == second.sim_time_us() == bridge.sim_time_us() == 50_000
+    assert first.sim_time_us() == second.sim_time_us() == bridge.view.time_us == 50_000
 
 
 def test_an_adapter_with_vehicles_cannot_leave():
@@ -214,16 +215,16 @@ def test_time_is_not_invented_while_the_only_adapter_fails():
     bridge, adapter = make_bridge(1)
     adapter.fail_next = 2
     bridge.step(2)
-    assert bridge.sim_time_us() == 0
+    assert bridge.view.time_us == 0
     bridge.step()
-    assert bridge.sim_time_us() == STEP_US
+    assert bridge.view.time_us == STEP_US
 
 
 def test_a_stalled_adapter_is_named_then_waited_for_when_it_is_the_only_one():
     bridge, adapter = make_bridge(1, clock=FakeClock(0.05))
     adapter.stall_next = 60
     bridge.step()
-    assert bridge.sim_time_us() == STEP_US
+    assert bridge.view.time_us == STEP_US
     assert bridge.events.counts["waiting"] == 1
     assert "adapter scripted (vehicles 1)" in bridge.events.recent[0].text
 
@@ -273,7 +274,7 @@ def test_a_snapshot_continues_where_it_was_taken():
     bridge.step(3)
     expected = (bridge.view, list(driver.ticks_us))
     bridge.restore(saved)
-    assert bridge.sim_time_us() == 50_000
+    assert bridge.view.time_us == 50_000
     bridge.step(3)
     assert (bridge.view, driver.ticks_us) == expected
 
@@ -311,7 +312,7 @@ def test_a_listener_that_raises_does_not_end_the_run():
     adapter.fail_next = 1
     bridge.step(2)
     assert [event.kind for event in heard] == ["error"]
-    assert bridge.sim_time_us() == STEP_US
+    assert bridge.view.time_us == STEP_US
 
 
 def test_an_observer_counts_its_failures_in_a_row():
@@ -343,12 +344,12 @@ def test_the_published_view_cannot_be_changed():
 def test_run_ends_by_duration_by_condition_and_by_stop():
     bridge, _ = make_bridge(1)
     bridge.run(50_000)
-    assert bridge.sim_time_us() == 50_000
+    assert bridge.view.time_us == 50_000
     bridge.run(until=lambda view: view.time_us >= 80_000)
-    assert bridge.sim_time_us() == 80_000
+    assert bridge.view.time_us == 80_000
     bridge.after_step.add(lambda view: bridge.stop())
     bridge.run(1_000_000)
-    assert bridge.sim_time_us() == 90_000
+    assert bridge.view.time_us == 90_000
     assert bridge.state is bridge.view.state is BridgeState.STOPPED
 
 
@@ -377,7 +378,7 @@ def test_no_step_is_lost_when_an_adapter_times_out_by_itself(bounded):
     bridge.register_adapter(adapter)
     bridge.spawn_vehicle(VehicleConfig(id=1))
     bridge.step(5)
-    assert adapter.sim_time_us() == bridge.sim_time_us() == 5 * STEP_US
+    assert adapter.sim_time_us() == bridge.view.time_us == 5 * STEP_US
     assert adapter.tries == 15
     bridge.close()
 
@@ -424,3 +425,30 @@ def test_despawning_during_a_run_keeps_the_others_streams(monkeypatch):
     bridge.run(60_000)
     assert seen == [[1, 2, 3]] * 3 + [[1, 3]] * 3
     assert isinstance(adapter.sent[-1][3], ActuatorCommands)
+
+
+def test_the_state_is_paused_from_pause_to_resume():
+    bridge, _ = make_bridge(1)
+    assert bridge.state is BridgeState.IDLE
+    bridge.pause()
+    assert bridge.state is BridgeState.PAUSED
+    bridge.resume()
+    assert bridge.state is BridgeState.IDLE
+
+
+def test_a_run_that_failed_while_paused_has_failed():
+    bridge, _ = make_bridge(1)
+
+    def fail(view):
+        bridge.pause()
+        raise RuntimeError("stop here")
+
+    with pytest.raises(RuntimeError):
+        bridge.run(50_000, until=fail)
+    assert bridge.state is BridgeState.FAILED
+
+
+def test_states_of_an_unknown_adapter_are_refused():
+    bridge, _ = make_bridge(1)
+    with pytest.raises(ConfigError, match="damaged"):
+        bridge.restore(fleet_snapshot.of_adapters(0, {"elsewhere": {}}))

@@ -34,7 +34,7 @@ def bridge():
 def test_an_impossible_number_of_steps_is_refused(bridge, count):
     with pytest.raises(ConfigError, match="steps"):
         bridge.step(count)
-    assert bridge.sim_time_us() == 0
+    assert bridge.view.time_us == 0
 
 
 @pytest.mark.parametrize("duration_us", [math.nan, math.inf, -1])
@@ -42,7 +42,7 @@ def test_a_run_without_an_end_must_be_asked_for(bridge, duration_us):
     bridge.after_step.add(lambda view: bridge.stop())  # or this test would not end
     with pytest.raises(ConfigError, match="Cannot run for"):
         bridge.run(duration_us)
-    assert bridge.sim_time_us() == 0
+    assert bridge.view.time_us == 0
 
 
 def test_one_adapter_cannot_be_registered_twice(bridge):
@@ -51,7 +51,7 @@ def test_one_adapter_cannot_be_registered_twice(bridge):
         bridge.register_adapter(adapter, "again")
     assert (bridge.list_adapters(), adapter.name) == (["scripted"], "scripted")
     bridge.step(3)
-    assert adapter.sim_time_us() == bridge.sim_time_us()
+    assert adapter.sim_time_us() == bridge.view.time_us
 
 
 def test_a_stall_policy_may_be_a_word_and_must_be_a_known_one():

@@ -69,7 +69,7 @@ def make(mode, *ids: int, policy=StallPolicy.NEUTRAL) -> tuple[SitlBridge, Group
     bridge.register_adapter(adapter)
     for vehicle_id in ids:
         bridge.spawn_vehicle(VehicleConfig(id=vehicle_id), external=True)
-    bridge.add_pilots(group)
+    bridge.add_autopilots(group)
     return bridge, group, adapter
 
 

@@ -16,7 +16,7 @@ def says(monkeypatch):
 
     def set_answer(code, text):
         monkeypatch.setattr(doctor_checks, "ask", lambda command: (code, text))
-        monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: f"/bin/{name}")
+        monkeypatch.setattr(doctor_checks.shutil, "which", lambda name, **_: f"/bin/{name}")
 
     return set_answer
 

@@ -7,10 +7,10 @@ import pytest
 from pico_gz.cli import inspect as command
 from pico_gz.cli.app import run_command
 from pico_gz.cli.tools.doctor import Examination
-from pico_gz.cli.tools.doctor_checks import Finding, Need, State
+from pico_gz.cli.tools.doctor_checks import DoctorFinding, Need, State
 
-PYTHON = Finding(name="Python", state=State.FOUND, need=Need.LIGHTWEIGHT, version="3.12.1")
-NO_GAZEBO = Finding(
+PYTHON = DoctorFinding(name="Python", state=State.FOUND, need=Need.LIGHTWEIGHT, version="3.12.1")
+NO_GAZEBO = DoctorFinding(
     name="Gazebo", state=State.MISSING, need=Need.GAZEBO, remedy="sudo apt install gz-harmonic"
 )
 
@@ -49,7 +49,7 @@ def test_only_what_is_required_fails(machine, capsys):
 
 
 def test_a_kit_that_cannot_run_fails_unasked(machine):
-    machine(Finding(name="dependencies", state=State.MISSING, need=Need.LIGHTWEIGHT))
+    machine(DoctorFinding(name="dependencies", state=State.MISSING, need=Need.LIGHTWEIGHT))
     assert run_command(["doctor"]) == 4
 
 

@@ -3,11 +3,11 @@
 import threading
 
 from pico_gz.cli.tools.doctor import CHECKS, Examination, examine
-from pico_gz.cli.tools.doctor_checks import Finding, Need, State
+from pico_gz.cli.tools.doctor_checks import DoctorFinding, Need, State
 
 
 def found(name, **more):
-    return Finding(name=name, state=State.FOUND, **more)
+    return DoctorFinding(name=name, state=State.FOUND, **more)
 
 
 def test_findings_keep_the_order_of_the_checks():
@@ -46,8 +46,8 @@ def test_usable_is_what_misses_nothing_of_its_own():
     examination = Examination(
         (
             found("Python", need=Need.LIGHTWEIGHT),
-            Finding(name="gz", state=State.MISSING, need=Need.GAZEBO),
-            Finding(name="compose", state=State.TROUBLE, need=Need.DOCKER),
+            DoctorFinding(name="gz", state=State.MISSING, need=Need.GAZEBO),
+            DoctorFinding(name="compose", state=State.TROUBLE, need=Need.DOCKER),
         )
     )
     assert examination.usable(Need.LIGHTWEIGHT)
@@ -60,7 +60,7 @@ def test_the_report_tells_versions_and_nothing_private():
     report = Examination(
         (
             found("Python", version="3.12.1", detail="/home/alice/venv/bin/python"),
-            Finding(name="Gazebo", state=State.MISSING, detail="/home/alice/gz"),
+            DoctorFinding(name="Gazebo", state=State.MISSING, detail="/home/alice/gz"),
             found("GZ_IP", detail="192.168.7.9"),
         )
     ).report()

@@ -50,3 +50,11 @@ def test_a_chosen_offset_is_not_changed():
     with pytest.raises(PortClashError):
         containers._start_on_ports(StackSettings(), "300", engine)
     assert engine.offsets == [300]
+
+
+def test_auto_keeps_away_from_the_udp_ports_of_other_runs():
+    """Their TCP ports may be elsewhere, so that this offset looks free."""
+    engine = Engine(clashes=0)
+    settings, _ = containers._start_on_ports(StackSettings(), "auto", engine, {14550, 14750})
+    assert settings.gcs_port not in {14550, 14750}
+    assert settings.port_offset > 0

@@ -10,6 +10,7 @@ from pico_gz.core.messages import ActuatorCommands, GpsFixType
 from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, NoiseProfile, VehicleConfig
 from pico_gz.errors import (
     ConfigError,
+    MissingProgramError,
     PortClashError,
     SimulatorConnectionError,
     SimulatorError,
@@ -323,6 +324,29 @@ def test_many_vehicles_in_arrays_read_the_same_bits_as_one_alone() -> None:
             many.adapter.add_vehicle(VehicleConfig(id=9))
         assert many.adapter.receive_sensors()[1] == alone.adapter.receive_sensors()[1]
         assert many.adapter.receive_truth()[1] == alone.adapter.receive_truth()[1]
+
+
+class ControlWithoutBindings:
+    """Stands for a ``FleetControl`` that finds no Python bindings."""
+
+    closed = False
+
+    def start(self) -> None:
+        raise MissingProgramError("Gazebo's Python bindings are not here.")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_connection_that_cannot_read_topics_gives_its_ports_back() -> None:
+    bench, control = Bench(connect=False), ControlWithoutBindings()
+    adapter = GazeboAdapter(network=bench.net, world_control=control)  # type: ignore[arg-type]
+    adapter.add_vehicle(VehicleConfig(id=1))
+    with pytest.raises(MissingProgramError):
+        adapter.connect()
+    assert control.closed
+    bench.adapter.connect()
+    bench.drive(0.1, 0.1, 1)
 
 
 # --- the kit's own JSON -----------------------------------------------------------------------

@@ -34,7 +34,7 @@ def test_the_kits_own_variable_comes_first(gz, place):
          "GZ_SIM_SYSTEM_PLUGIN_PATH": str(other)}
     )  # fmt: skip
     assert install.plugin == mine / PLUGIN_LIBRARY
-    assert install.problem == ""
+    assert install.problem is None
 
 
 @pytest.mark.parametrize("empty", ["", os.pathsep])

@@ -8,10 +8,13 @@ import pytest
 
 from pico_gz.core.frames import quat_from_euler
 from pico_gz.core.messages import ActuatorCommands, VehicleTruth
-from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
+from pico_gz.core.units import pwm_from_normalized
+from pico_gz.core.vehicle_config import DriveKind, NoiseProfile, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorError, UnknownVehicleError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.records import wind_of
+from pico_gz.gazebo.sensors import SensorSite
+from pico_gz.simulator.faults import ActuatorFaults, FailureKind
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.vehicle.external.records import apparent_wind
 from pico_gz.wire.memory_network import MemoryNetwork
@@ -246,6 +249,20 @@ def test_a_delayed_motor_follows_300_ms_late() -> None:
     bench.adapter.send_actuators({1: ActuatorCommands(0, 1, (1.0, 1.0))})
     left = [bench.pwm()[0] for _ in range(35)]
     assert left == [1500] * 30 + [2000] * 5
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.OK])
+def test_every_failure_follows_the_rules_of_all_simulators(kind: FailureKind) -> None:
+    bench = Bench()
+    seed = SensorSite().seed
+    faults = ActuatorFaults(seed, 1, DriveKind.SKID)
+    bench.adapter.set_failure(1, "motor_right", kind)
+    faults.set("motor_right", kind, (0.0, 0.0))
+    for step in range(60):
+        wanted = (0.5, 0.01 * step)
+        bench.adapter.send_actuators({1: ActuatorCommands(0, 1, wanted)})
+        left, right = faults.apply(wanted, bench.adapter.sim_time_us(), STEP_US)
+        assert bench.pwm() == (pwm_from_normalized(left), 0, pwm_from_normalized(right))
 
 
 def test_steering_and_throttle_of_a_car_fail_alone() -> None:

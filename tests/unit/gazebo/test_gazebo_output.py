@@ -52,7 +52,7 @@ def test_a_missing_render_engine_explains_the_crash_that_follows(output, line):
     """Another engine may do, so it is no reason to end a Gazebo that runs."""
     output.take(line)
     output.take("Segmentation fault (Address not mapped to object [(nil)])")
-    assert output.problem == ""
+    assert output.problem is None
     assert "needs a render engine" in output.hint
 
 

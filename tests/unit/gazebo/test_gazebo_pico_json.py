@@ -132,7 +132,7 @@ def test_a_simulator_may_send_from_another_port_of_its_host() -> None:
     assert adapter.wire_stats()[1].foreign == 0
 
 
-def test_what_a_shared_socket_gets_for_nobody_is_counted_and_told_calmly(
+def test_records_of_unknown_vehicles_on_a_shared_socket_are_counted_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     net = MemoryNetwork()

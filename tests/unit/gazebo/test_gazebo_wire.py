@@ -2,7 +2,7 @@
 
 from pico_gz.gazebo.exchange import MAX_RETRY_S, ServoExchange
 from pico_gz.gazebo.fleet_wire import FleetWire
-from pico_gz.gazebo.vehicle_link import VehicleLink
+from pico_gz.gazebo.link import VehicleLink
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
 

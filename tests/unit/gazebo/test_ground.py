@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from sdf_reading import parse, surface_height, turn
+from shipped_models import prop_models
 
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import WorldTemplateError
-from pico_gz.gazebo.worlds import terrain_sdf
-from pico_gz.gazebo.worlds.props import obstacle_model, prop_models
+from pico_gz.gazebo.worlds import scenery
 from pico_gz.gazebo.worlds.render import render_model
-from pico_gz.gazebo.worlds.terrain_sdf import make_ground
+from pico_gz.gazebo.worlds.scenery import make_ground, obstacle_model
 from pico_gz.run.world_from_fleet import place_on
 from pico_gz.simulator.obstacles import Box, Disc, Wall, outline
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain
@@ -70,7 +70,7 @@ class TestHeightmap:
         assert 0.5 * normals[:, 2].sum() == pytest.approx(spans[0] * spans[1])
 
     def test_a_mesh_that_would_be_too_large_is_refused(self, monkeypatch):
-        monkeypatch.setattr(terrain_sdf, "MAX_HEIGHTS", 5)
+        monkeypatch.setattr(scenery, "MAX_HEIGHTS", 5)
         with pytest.raises(WorldTemplateError, match="too fine"):
             make_ground(self.terrain)
 

@@ -6,10 +6,14 @@ import pytest
 from scan_message import scan_message
 
 from pico_gz.core.messages import BarometerData, CompassData, SensorData
+from pico_gz.core.rover_spec import rover_spec
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan, put_bytes, put_double
-from pico_gz.gazebo.topic_sensors import (
+from pico_gz.gazebo.sensors import (
+    FleetSensors,
     GazeboSensorTopics,
+    SensorSite,
     barometer_at,
     gps_from_nav_sat,
     lidar_topic,
@@ -127,3 +131,13 @@ def test_nothing_in_range_is_the_longest_distance():
     )  # fmt: skip
     (found,) = rangefinders_from_scan(scan, (0.0,))
     assert (found.distance_m, found.min_m, found.max_m) == (4.0, 0.2, 4.0)
+
+
+def test_the_figures_of_a_rover_are_for_lightweight():
+    plain, figures = FleetSensors(SensorSite()), FleetSensors(SensorSite())
+    changed = rover_spec(
+        overrides={"gps_noise_m": 3.0, "gps_rate_hz": 1.0, "compass_noise_rad": 0.3}
+    )
+    plain.add(VehicleConfig(id=1), rover_spec())
+    figures.add(VehicleConfig(id=1), changed)
+    assert figures.setups == plain.setups

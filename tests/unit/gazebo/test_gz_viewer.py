@@ -95,7 +95,7 @@ def test_a_closed_window_ends_the_view_and_nothing_else(caplog):
     viewer._thread.join(5.0)
     viewer(view_of(1))
     viewer.close()
-    assert "The view is gone, the run goes on: it was closed" in caplog.text
+    assert "The view is gone, the run continues: it was closed" in caplog.text
 
 
 def test_no_bindings_no_view(caplog):

@@ -60,7 +60,7 @@ def test_overlap_agrees_with_looking_at_many_points():
 def fleet_of(tmp_path, text):
     path = tmp_path / "fleet.toml"
     path.write_text(text)
-    return load_fleet(path, environ={})
+    return load_fleet(path, FleetOverrides(contacts=False), environ={})
 
 
 def warnings(fleet):

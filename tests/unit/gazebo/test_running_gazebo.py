@@ -4,7 +4,7 @@ import pytest
 
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
 from pico_gz.errors import PortClashError
-from pico_gz.gazebo.running_gazebo import HOST, require_gazebo
+from pico_gz.gazebo.install import HOST, require_gazebo
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo

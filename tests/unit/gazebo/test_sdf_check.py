@@ -3,7 +3,7 @@
 import pytest
 
 from pico_gz.errors import WorldTemplateError
-from pico_gz.gazebo.worlds.sdf_check import check_sdf, elements, require_sdf
+from pico_gz.gazebo.sdf import check_sdf, elements, require_sdf
 
 GOOD = (
     '<sdf version="1.9">\n<world name="w">\n<gravity>0 0 -9.8</gravity>\n'

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from shipped_models import library_files
 
-from pico_gz.gazebo.lint.linter import lint_file
+from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.worlds.folder import compare_folder
-from pico_gz.gazebo.worlds.props import library_files
 from pico_gz.run.config import load_fleet
 from pico_gz.run.world_bundle import make_bundle
 

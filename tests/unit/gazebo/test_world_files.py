@@ -8,9 +8,9 @@ from sdf_reading import model_named, numbers, parse
 
 from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import ConfigError, PortClashError, WorldTemplateError
-from pico_gz.gazebo.lint.linter import lint_text
+from pico_gz.gazebo.lint import lint_text
+from pico_gz.gazebo.sdf import check_sdf
 from pico_gz.gazebo.worlds.render import number_text, render_model_config, render_world
-from pico_gz.gazebo.worlds.sdf_check import check_sdf
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.world_bundle import make_bundle

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pico_gz.gazebo.lint import sdformat, strict_reader
+from pico_gz.gazebo import gz_worker
+from pico_gz.gazebo.lint import lint_file, lint_text, sdformat
 from pico_gz.gazebo.lint.document import Severity
-from pico_gz.gazebo.lint.linter import lint_file, lint_text
 from pico_gz.gazebo.worlds.render import Origin, origin_of, stamped
 
 BODY = (
@@ -57,7 +57,7 @@ class FakeReader:
         monkeypatch.setattr(sdformat.subprocess, "run", self._run)
 
     def _run(self, command, **options):
-        assert command == ["/usr/bin/python3", strict_reader.__file__]
+        assert command == ["/usr/bin/python3", "-P", gz_worker.__file__, "sdformat"]
         self.asked = options["input"]
         answer = {"refused": self.refused, "mentioned": self.mentioned}
         self.done.stdout = json.dumps(answer)
@@ -221,12 +221,12 @@ def test_the_reader_asks_twice(monkeypatch):
         EnforcementPolicy=SimpleNamespace(ERR="err"),
         SDFErrorsException=Refused,
     )
-    monkeypatch.setitem(strict_reader.sys.modules, "sdformat14", fake)
-    answer = strict_reader.report(BODY)
+    monkeypatch.setitem(gz_worker.sys.modules, "sdformat14", fake)
+    answer = gz_worker.read_strictly(BODY)
     assert [found["message"] for found in answer["refused"]] == ["a mass"]
     assert [found["message"] for found in answer["mentioned"]] == ["a word"]
 
 
 def test_the_reader_needs_nothing_of_the_kit():
-    source = Path(strict_reader.__file__).read_text()
+    source = Path(gz_worker.__file__).read_text()
     assert "pico_gz" not in source

@@ -1,9 +1,11 @@
 """Files from anywhere: refused, read leniently, or with the models they include."""
 
+import re
+
 import pytest
 from lint_example import GOOD_WORLD, spoiled
 
-from pico_gz.gazebo.lint.linter import lint_file, lint_text
+from pico_gz.gazebo.lint import lint_file, lint_text
 from pico_gz.gazebo.sdf import COMMENT, MAX_BYTES, blank_out, parse_sdf
 
 DEEP = "<sdf>" + "<a>" * 100 + "</a>" * 100 + "</sdf>"
@@ -172,3 +174,19 @@ def test_findings_are_in_the_order_of_the_file():
     lines = [finding.line for finding in lint_text(text)]
     assert len(lines) == 2
     assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    "value", ["inf", "-inf", "nan", "0", "-1", "1e400", "1e-320", "", "word", "\u00b2", "9" * 5000]
+)
+def test_a_number_may_be_anything(value):
+    """Lint reports what it can and never raises."""
+    numbers = list(re.finditer(r'(?<=[>\s"])-?[\d.]+(?=[<\s"])', GOOD_WORLD))
+    assert len(numbers) > 30
+    for number in numbers:
+        lint_text(GOOD_WORLD[: number.start()] + value + GOOD_WORLD[number.end() :])
+
+
+def test_an_imu_turned_by_infinity_is_not_rolled():
+    (finding,) = lint_text(spoiled(("0 0 0 180 0 0</pose>", "0 0 0 inf 0 0</pose>")))
+    assert finding.rule == "imu-not-rolled"

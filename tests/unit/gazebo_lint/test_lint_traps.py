@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from lint_example import GOOD_WORLD, second_rover, spoiled
 
-from pico_gz.gazebo.lint import rules_controls, rules_plugin, rules_sensors, rules_world
+from pico_gz.gazebo.lint import (
+    NO_SDF,
+    NOT_READABLE,
+    lint_text,
+    rules_plugin,
+    rules_rover,
+    rules_world,
+    sdformat,
+)
 from pico_gz.gazebo.lint.document import Severity, Trap
-from pico_gz.gazebo.lint.linter import NO_SDF, NOT_READABLE, lint_text
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 FORCE = ("<useForce>0</useForce>", "<useForce>1</useForce><cmd_max>1</cmd_max><cmd_min>0</cmd_min>")
@@ -94,74 +101,74 @@ BAD = [
     (rules_plugin.NO_LOCK_STEP, NOTE, "<plugin filename", [("<lock_step>1</lock_step>", "")]),
     (rules_plugin.PLUGIN_IN_INCLUDE, WARNING, "<include>", [("</world>", INCLUDE)]),
     (
-        rules_controls.DRIVES_AT_NEUTRAL,
+        rules_rover.DRIVES_AT_NEUTRAL,
         ERROR,
         WHEEL,
         [("<offset>-0.5</offset>", "<offset>0</offset>")],
     ),
     (
-        rules_controls.DRIVES_AT_NEUTRAL,
+        rules_rover.DRIVES_AT_NEUTRAL,
         ERROR,
         WHEEL,
         [("<offset>-0.5</offset>", "<offset>-0.45</offset>")],
     ),
-    (rules_controls.DRIVES_AT_NEUTRAL, ERROR, WHEEL, [("<servo_max>2000", "<servo_max>1900")]),
-    (rules_controls.NEVER_MOVES, ERROR, WHEEL, [("<multiplier>60", "<multiplier>0")]),
-    (rules_controls.NO_REVERSE, ERROR, WHEEL, [FORCE]),
+    (rules_rover.DRIVES_AT_NEUTRAL, ERROR, WHEEL, [("<servo_max>2000", "<servo_max>1900")]),
+    (rules_rover.NEVER_MOVES, ERROR, WHEEL, [("<multiplier>60", "<multiplier>0")]),
+    (rules_rover.NO_REVERSE, ERROR, WHEEL, [FORCE]),
     (
-        rules_controls.JOINT_NOT_FOUND,
+        rules_rover.JOINT_NOT_FOUND,
         ERROR,
         WHEEL,
         [("<jointName>left_wheel_joint", "<jointName>left_joint")],
     ),
-    (rules_controls.UNSUPPORTED, ERROR, SERVO, [("<useForce>1", "<useForce>0")]),
-    (rules_controls.NO_JOINT_STATE, WARNING, SERVO, [(STATES, "")]),
+    (rules_rover.UNSUPPORTED, ERROR, SERVO, [("<useForce>1", "<useForce>0")]),
+    (rules_rover.NO_JOINT_STATE, WARNING, SERVO, [(STATES, "")]),
     (
-        rules_controls.TOO_FEW_CHANNELS,
+        rules_rover.TOO_FEW_CHANNELS,
         ERROR,
         '<control channel="16">',
         [('channel="0"', 'channel="16"')],
     ),
-    (rules_controls.OTHER_DRIVER, ERROR, "DiffDrive", [(STATES, STATES + DIFF_DRIVE)]),
+    (rules_rover.OTHER_DRIVER, ERROR, "DiffDrive", [(STATES, STATES + DIFF_DRIVE)]),
     (
-        rules_controls.UNUSED_SETTING,
+        rules_rover.UNUSED_SETTING,
         NOTE,
         "samplingRate",
         [("<offset>", "<samplingRate>1</samplingRate><offset>")],
     ),
     (
-        rules_sensors.NO_IMU_NAME,
+        rules_rover.NO_IMU_NAME,
         WARNING,
         "<plugin filename",
         [("<imuName>base_link::imu_sensor</imuName>", "")],
     ),
     (
-        rules_sensors.IMU_NOT_FOUND,
+        rules_rover.IMU_NOT_FOUND,
         ERROR,
         "<plugin filename",
         [("<imuName>base_link::imu_sensor", "<imuName>base_link::imu")],
     ),
     (
-        rules_sensors.IMU_NOT_ROLLED,
+        rules_rover.IMU_NOT_ROLLED,
         ERROR,
         "<pose",
         [("0 0 0 180 0 0</pose>", "0 0 0 0 0 0</pose>")],
     ),
     (
-        rules_sensors.IMU_NOT_ROLLED,
+        rules_rover.IMU_NOT_ROLLED,
         ERROR,
         "<sensor",
         [('          <pose degrees="true">0 0 0 180 0 0</pose>\n', "")],
     ),
     (
-        rules_sensors.IMU_TOPIC,
+        rules_rover.IMU_TOPIC,
         ERROR,
         "<sensor",
         [("<update_rate>", "<topic>/imu</topic><update_rate>")],
     ),
-    (rules_sensors.IMU_TOO_SLOW, WARNING, "<sensor", [("<update_rate>500", "<update_rate>100")]),
+    (rules_rover.IMU_TOO_SLOW, WARNING, "<sensor", [("<update_rate>500", "<update_rate>100")]),
     (
-        rules_sensors.MESH_WHEEL,
+        rules_rover.MESH_WHEEL,
         WARNING,
         "<mesh>",
         [(CYLINDER, "<mesh><uri>wheel.dae</uri></mesh>")],
@@ -221,7 +228,7 @@ def test_every_trap_has_a_bad_example():
     shown = {trap.name for trap, *_ in BAD}
     shown |= {"no-control", "loopback-in-container", NO_SDF.name, NOT_READABLE.name}
     shown |= {"unknown-element", "sdformat-refuses", "sdformat-warns"}  # test_lint_elements
-    modules = (rules_plugin, rules_controls, rules_sensors, rules_world, rules_world)
+    modules = (rules_plugin, rules_rover, rules_world, sdformat)
     traps = [v for module in modules for v in vars(module).values() if isinstance(v, Trap)]
     assert {trap.name for trap in traps} <= shown
     assert all(trap.why.endswith(".") and trap.fix for trap in traps)
@@ -230,7 +237,7 @@ def test_every_trap_has_a_bad_example():
 def test_every_rule_is_documented():
     page = (Path(__file__).parents[3] / "docs/worlds.md").read_text()
     listed = set(re.findall(r"`([a-z-]+)`", page.partition("| Rule |")[2]))
-    modules = (rules_plugin, rules_controls, rules_sensors, rules_world, rules_world)
+    modules = (rules_plugin, rules_rover, rules_world, sdformat)
     traps = [v for module in modules for v in vars(module).values() if isinstance(v, Trap)]
     names = {trap.name for trap in (*traps, NO_SDF, NOT_READABLE)}
     assert names <= listed

@@ -10,7 +10,7 @@ import pytest
 from pico_gz import BridgeState, LightweightAdapter, SitlBridge, VehicleConfig
 from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.run import control_socket
-from pico_gz.run.commands import control_commands
+from pico_gz.run.commands import FailureSwitch, control_commands
 from pico_gz.run.control_socket import (
     MAX_LINE_BYTES,
     ControlServer,
@@ -39,7 +39,9 @@ def bridge():
 
 @pytest.fixture
 def server(folder, bridge):
-    server = ControlServer(socket_path("test"), control_commands(bridge, bridge.set_failure))
+    server = ControlServer(
+        socket_path("test"), control_commands(bridge, FailureSwitch(bridge, None))
+    )
     yield server
     server.close()
 
@@ -69,9 +71,9 @@ def test_a_socket_of_a_run_that_died_is_removed(folder):
 
 def test_pause_toggle_and_status(server, bridge):
     assert ask(server.path, "pause")["state"] == BridgeState.PAUSED
-    assert bridge.is_paused()
+    assert bridge.state is BridgeState.PAUSED
     ask(server.path, "toggle")
-    assert not bridge.is_paused()
+    assert bridge.state is not BridgeState.PAUSED
     status = ask(server.path, "status")
     assert status["vehicles"]["1"]["adapter"] == "scripted"
 
@@ -201,8 +203,8 @@ def driven():
     bridge.close()
 
 
-def test_a_vehicle_that_is_moved_while_paused_is_told_at_its_new_place(driven):
-    commands = control_commands(driven, driven.set_failure)
+def test_a_vehicle_that_is_moved_while_paused_is_reported_at_its_new_place(driven):
+    commands = control_commands(driven, FailureSwitch(driven, None))
     steps = driven.stats.steps
     answer = commands["set-pose"]({"id": 1, "north_m": 5.0, "east_m": -1.5, "yaw_deg": 90.0})
     for status in (answer, commands["status"]({})):

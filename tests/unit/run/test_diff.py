@@ -77,7 +77,7 @@ def test_the_first_difference_is_named(channel, fields, name, field):
 def test_a_run_that_ends_early_is_a_difference():
     found = diff_steps(make_steps(2), make_steps(3))
     assert (found.step, found.channel, found.field) == (3, "steps", "length")
-    assert (found.first, found.second) == ("ends before", "goes on")
+    assert (found.first, found.second) == ("ends before", "continues")
 
 
 def test_a_missing_vehicle_is_a_difference():

@@ -13,6 +13,7 @@ from pico_gz.run.config.settings import (
     OPTIONS,
     FleetFile,
     ObstacleSection,
+    PresetSection,
     SerialSection,
     VehicleSection,
 )
@@ -43,6 +44,7 @@ SECTIONS = [
     ("[[board.serial]]", SerialSection),
     ("[[obstacle]]", ObstacleSection),
     ("[[vehicle]]", VehicleSection),
+    ("[presets.NAME]", PresetSection),
     *((f"[adapters.NAME]` of type `{kind}", section) for kind, section in OPTIONS.items()),
 ]
 HEADINGS = [heading for heading, _ in SECTIONS]

@@ -9,7 +9,7 @@ from pico_gz.run.commands import FailureSwitch
 from pico_gz.run.event_sources import SimParameterSync
 from pico_gz.run.rc_setup import RcFeeder
 from pico_gz.testing import ScriptedAdapter
-from pico_gz.vehicle.external.server import SENT_FIELDS
+from pico_gz.vehicle.external.fdm_server import SENT_FIELDS
 
 
 class Radio:
@@ -54,7 +54,7 @@ def bridge():
 
 
 def make_feeder(bridge) -> RcFeeder:
-    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles()])
+    return RcFeeder([(vehicle.platform, Radio()) for vehicle in bridge.vehicles])
 
 
 def test_a_lost_radio_gives_no_updates_until_it_is_mended(bridge):
@@ -155,6 +155,21 @@ def test_mending_the_imu_mends_both_halves(switch):
     switch(1, "imu", "ok")
     assert switch.external.failing == {1: False}
     assert switch.active == {1: {}}
+
+
+def test_links_and_imus_fail_again_after_a_restore(switch):
+    bridge, links = switch._bridge, {}
+    switch.link = links.__setitem__
+    switch(1, "mavlink", "off")
+    switch(1, "imu", "off")
+    broken = bridge.snapshot()
+    switch(1, "mavlink", "ok")
+    switch(1, "imu", "ok")
+    repaired = bridge.snapshot()
+    bridge.restore(broken)
+    assert (links, switch.external.failing) == ({1: "off"}, {1: True})
+    bridge.restore(repaired)
+    assert (links, switch.external.failing) == ({1: "ok"}, {1: False})
 
 
 def test_what_an_external_autopilot_would_not_notice_is_refused(switch):

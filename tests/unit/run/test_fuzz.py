@@ -74,13 +74,20 @@ def tables():
     }
     several = {
         name: st.lists(
-            st.dictionaries(st.sampled_from([*field_types(section), "typo"]), values, max_size=4),
+            st.dictionaries(st.sampled_from([*field_types(section), *more]), values, max_size=4),
             max_size=3,
         )
-        for name, section in (("vehicle", VehicleSection), ("obstacle", ObstacleSection))
+        for name, section, more in (
+            ("vehicle", VehicleSection, (*ROVER_KEYS, "typo")),
+            ("obstacle", ObstacleSection, ("typo",)),
+        )
     }
     adapters = {"adapters": st.dictionaries(names, values, max_size=2)}
-    return st.fixed_dictionaries({}, optional={**single, **several, **adapters, "typo": values})
+    rovers = st.dictionaries(st.sampled_from([*ROVER_KEYS, "preset"]), values, max_size=4)
+    presets = {"presets": st.dictionaries(names, values | rovers, max_size=2)}
+    return st.fixed_dictionaries(
+        {}, optional={**single, **several, **adapters, **presets, "typo": values}
+    )
 
 
 def text_of(fleet):

@@ -38,7 +38,7 @@ def test_without_gazebo_there_is_a_reason(no_gazebo):
     ],
 )
 def test_a_gazebo_of_others_need_not_be_installed(no_gazebo, gazebo):
-    assert gazebo_problem(fleet(**gazebo)) == ""
+    assert gazebo_problem(fleet(**gazebo)) is None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "127.0.0.1:9002"])

@@ -7,13 +7,21 @@ import pytest
 
 from pico_gz.bridge.stall import StallPolicy
 from pico_gz.core.ports import GcsMode, Link
-from pico_gz.core.vehicle_config import ChannelMap, NoiseProfile, Pose
+from pico_gz.core.rover_spec import PRESETS, rover_spec
+from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, NoiseProfile, Pose
 from pico_gz.errors import ConfigError, PortClashError
 from pico_gz.run.config import load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.problems import FleetFileError
+from pico_gz.run.config.rover_settings import ROVER_KEYS
 from pico_gz.run.config.settings import ClockKind, TerrainKind
 from pico_gz.simulator.obstacles import Box, Disc, Wall
+
+SQUARE = """\
+QGC WPL 110
+0 1 0 16 0 0 0 0 35.681236 139.767125 40 1
+1 0 3 16 0 0 0 0 35.681290 139.767125 0 1
+"""
 
 DOCUMENTED = """\
 [fleet]
@@ -107,7 +115,7 @@ def problems_of(load):
 
 
 def test_every_documented_key(load, tmp_path):
-    (tmp_path / "square.plan").touch()
+    (tmp_path / "square.plan").write_text(SQUARE)
     (tmp_path / "rover.parm").touch()
     fleet = load(DOCUMENTED)
     assert fleet.name == "three_rovers"
@@ -164,6 +172,69 @@ def test_rover_fields_win_over_the_preset(load):
     assert (first.rover.gps_noise_m, second.rover.gps_noise_m) == (0.25, 0.25)
 
 
+def test_a_vehicle_takes_every_field_of_a_rover(load):
+    fleet = load(
+        "[rover]\nmax_speed = 2\n[[vehicle]]\nwheel_base = 0.3\nchannels = 'ardupilot'\n"
+        "rangefinders_deg = [0, 90]\ngps_noise_m = 0.1\n"
+        "[[vehicle]]\npreset = 'ardupilot_car'\nmass_kg = 20\n[[vehicle]]\n"
+    )
+    first, second, third = (plan.rover for plan in fleet.vehicles)
+    assert (first.max_speed, first.wheel_base, first.gps_noise_m) == (2.0, 0.3, 0.1)
+    assert first.rangefinders_deg == (0.0, 90.0)
+    assert fleet.vehicle(1).config.channels == ARDUPILOT_CHANNELS
+    assert second == rover_spec("ardupilot_car", {"mass_kg": 20})
+    assert third == fleet.rover
+
+
+def test_every_field_that_a_rover_has_may_stand_in_each_table(load):
+    spec = PRESETS["pico_trail_freenove"]
+    written = {
+        "drive": "'ackermann'",
+        "channels": "'ardupilot'",
+        "imu_position_frd_m": "[0.1, 0, 0]",
+        "rangefinders_deg": "[5.0]",
+    }
+    for name in ROVER_KEYS:
+        value = getattr(spec, name)
+        text = written.get(name) or (
+            str(value).lower() if isinstance(value, bool) else repr(value or 0.5)
+        )
+        if isinstance(value, str) and not value:
+            continue  # exchangeable models need one to be installed
+        for table in ("[rover]", "[[vehicle]]", "[presets.mine]"):
+            load(f"{table}\n{name} = {text.replace('inf', '3.0')}\n")
+
+
+def test_a_rover_of_ones_own(load):
+    fleet = load(
+        "[presets.hauler]\npreset = 'ardupilot_skid'\nmass_kg = 6\ngps_rate_hz = 2\n"
+        "[presets.long]\npreset = 'hauler'\nwheel_spread_m = 0.5\n"
+        "[rover]\npreset = 'hauler'\nmax_speed = 3\n"
+        "[[vehicle]]\n[[vehicle]]\npreset = 'long'\nmax_speed = 1\n"
+    )
+    first, second = (plan.rover for plan in fleet.vehicles)
+    hauler = {"mass_kg": 6, "gps_rate_hz": 2}
+    assert first == rover_spec("ardupilot_skid", {**hauler, "max_speed": 3})
+    assert second == rover_spec("ardupilot_skid", {**hauler, "wheel_spread_m": 0.5, "max_speed": 1})
+    # Autopilot parameters follow from the built-in preset.
+    assert [plan.config.preset for plan in fleet.vehicles] == ["ardupilot_skid"] * 2
+
+
+def test_lines_of_vehicles_stay_right_when_some_are_left_out(load):
+    text = "[[vehicle]]\nid = 9\n[[vehicle]]\nid = 1\nwheel_base = 0\n"
+    with pytest.raises(FleetFileError) as caught:
+        load(text, FleetOverrides(rovers=2))
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.line) == ("vehicle[2].wheel_base", 5)
+
+
+def test_a_figure_of_a_sensor_has_a_limit_and_a_line(load):
+    with pytest.raises(FleetFileError) as caught:
+        load("[rover]\nnoise = 'low'\ngps_noise_m = 1e9\n")
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.line) == ("rover.gps_noise_m", 3)
+
+
 @pytest.mark.parametrize("name", ["ardupilot", "pico_trail"])
 def test_channels_by_name(load, name):
     right = {"ardupilot": 3, "pico_trail": 2}[name]
@@ -187,7 +258,8 @@ def test_obstacles_of_each_kind(load):
     fleet = load(
         "[[obstacle]]\nkind = 'wall'\nnorth2_m = 4.0\neast2_m = 3.0\n"
         "[[obstacle]]\nkind = 'box'\nsize_n_m = 2.0\nyaw_deg = 45.0\n"
-        "[[obstacle]]\n"
+        "[[obstacle]]\n",
+        FleetOverrides(contacts=False),
     )
     wall, box, disc = fleet.obstacles
     assert wall == Wall(north_m=0.0, east_m=0.0, north2_m=4.0, east2_m=3.0)
@@ -268,10 +340,27 @@ WRONG = [
     ("[rover]\ngps_nosie = 1\n", "rover.gps_nosie", 2, "'gps_noise_m'"),
     ("[rover]\ngps_noise_m = -1\n", "rover.gps_noise_m", 2, "0 or more"),
     ("[rover]\nnoise = 'loud'\n", "rover.noise", 2, "typical"),
+    ("[[vehicle]]\nwheel_base = 0\n", "vehicle[1].wheel_base", 2, "above 0"),
+    ("[[vehicle]]\nimu = 'x'\n", "vehicle[1].imu", 2, "icm20948"),
+    ("[[vehicle]]\nchannels = { lefd = 1 }\n", "vehicle[1].channels.lefd", 2, "'left'"),
+    ("[[vehicle]]\nmisson = 'x'\n", "vehicle[1].misson", 2, "'mission'"),
+    ("[[vehicle]]\nrange_min_m = 9\n", "vehicle[1]", 1, "range_max_m"),
+    ("[presets.mine]\nwheel_bas = 1\n", "presets.mine.wheel_bas", 2, "'wheel_base'"),
+    ("[presets.mine]\npreset = 'idael'\n", "presets.mine.preset", 2, "'ideal'"),
+    ("[presets.a]\npreset = 'b'\n[presets.b]\n", "presets.a.preset", 2, "no such rover"),
+    ("[presets.ideal]\nmass_kg = 2\n", "presets.ideal", 1, "built-in"),
+    ("[presets.'a b']\nmass_kg = 2\n", "presets.a b", 1, "Letters"),
+    ("[presets]\nmine = 3\n", "presets.mine", 2, "a table"),
+    ("[presets.mine]\n[rover]\npreset = 'mime'\n", "rover.preset", 3, "'mine'"),
+    ("[rover]\nmax_speed = 1e9\n", "rover.max_speed", 2, "at most 100"),
+    ("[rover]\nmass_kg = 1e300\n", "rover.mass_kg", 2, "at most 100000"),
+    ("[rover]\nwheel_radius_m = 500\n", "rover.wheel_radius_m", 2, "at most 100"),
+    ("[rover]\nlag_s = 1e300\n", "rover.lag_s", 2, "below 1e9"),
     ("[fleet]\nadapter='gazebo'\n[time]\nstep_us = 3000\n", "time.step_us", 4, "physics_step_us"),
     ("[adapters.mine]\ntype = 'x'\n", "adapters.mine.type", 2, "no such adapter"),
     ("[adapters.mine]\ntype = 3\n", "adapters.mine.type", 2, "a text"),
     ("[adapters.mine]\ntype='lightweight'\nsede = 1\n", "adapters.mine.sede", 3, "'seed'"),
+    ("[adapters.a]\ntype='lightweight'\nmax_speed = 1e9\n", "adapters.a.max_speed", 3, "100"),
     ("[adapters.gazebo]\ntype = 'lightweight'\n", "adapters.gazebo", 1, "built-in"),
     ("[adapters.a]\ntype='gazebo'\ntimeout_ms = 0\n", "adapters.a.timeout_ms", 3, "1.."),
     ("[terrain]\nkind = 'heightmap'\n", "terrain.file", 1, "needs its file"),
@@ -444,8 +533,8 @@ def test_fewer_rovers_leave_tables_out(load):
 
 
 def test_a_mission_for_everybody(load, tmp_path, problems_of):
-    mission = tmp_path / "m.plan"
-    mission.touch()
+    mission = tmp_path / "m.waypoints"
+    mission.write_text(SQUARE)
     fleet = load("", FleetOverrides(mission=mission))
     assert {vehicle.mission for vehicle in fleet.vehicles} == {mission}
     (problem,) = problems_of("", FleetOverrides(mission=tmp_path / "no.plan"))

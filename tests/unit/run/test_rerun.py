@@ -126,4 +126,4 @@ def test_a_repetition_that_ends_before_the_recording_is_a_difference(folder, mon
         result = rerun(run, RerunBy.SEED)
     assert not result.same
     assert (result.difference.step, result.difference.field) == (1, "length")
-    assert (result.difference.first, result.difference.second) == ("goes on", "ends before")
+    assert (result.difference.first, result.difference.second) == ("continues", "ends before")

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from pico_gz.run.config.rover_settings import ROVER_KEYS
 from pico_gz.run.config.schema import fleet_schema, schema_text
 
 ROOT = Path(__file__).parents[3]
@@ -39,6 +40,9 @@ def test_the_examples_obey_it(path):
         "[rover]\npreset = 'x'",
         "[rover]\nwheel_bas = 1.0",
         "[rover]\nchannels = 'x'",
+        "[[vehicle]]\npreset = 'x'",
+        "[[vehicle]]\nwheel_bas = 1.0",
+        "[presets.mine]\nwheel_bas = 1.0",
         "[[obstacle]]\nkind = 'tree'",
         "[nonsense]",
         "[adapters.gazebo]\nshared_sockt = true",
@@ -65,6 +69,15 @@ def test_adapters_take_the_options_of_their_type(text):
 
 def test_every_key_is_described():
     for name, definition in fleet_schema()["$defs"].items():
-        if name.endswith(("Section", "Options")) and name != "RoverSection":
+        if name.endswith(("Section", "Options")):
             for key, value in definition["properties"].items():
-                assert value.get("description"), f"{name}.{key}"
+                # A rover's own fields are described in the documentation.
+                assert value.get("description") or key in ROVER_KEYS, f"{name}.{key}"
+
+
+@pytest.mark.parametrize("table", ["[rover]", "[[vehicle]]"])
+def test_own_presets_may_be_named(table):
+    own = f"[presets.mine]\nmax_speed = 2.0\n{table}\npreset = 'mine'\nwheel_base = 0.2\n"
+    jsonschema.validate(tomllib.loads(own), fleet_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(f"{table}\npreset = 'mine'\n"), fleet_schema())

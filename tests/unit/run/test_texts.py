@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from pico_gz.bridge.published import EventLog, FleetView
 from pico_gz.core.ground_control import StatusText
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
@@ -47,7 +48,7 @@ def test_a_recording_holds_what_happened(tmp_path):
     with opened_run(tmp_path) as (session, run):
         session.bridge.step(500)
         run.commands["goto"]({"id": 1, "north_m": 9.0, "east_m": 0.0})
-        failed_us = session.bridge.sim_time_us()
+        failed_us = session.bridge.view.time_us
         run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
         session.bridge.step(2500)
         run.commands["set-pose"]({"id": 2, "north_m": 1.0, "east_m": 2.5, "yaw_deg": 90})
@@ -84,7 +85,7 @@ def test_a_restarted_autopilot_is_still_heard():
     with opened_run() as (session, run):
         session.bridge.step(400)
         run.commands["reset"]({})
-        assert texts_of(session)[-1] == "Everybody stands where it started."
+        assert texts_of(session)[-1] == "All vehicles stand where they started."
         before = len(session.bridge.events.recent)
         session.bridge.step(600)
         assert "rover_2: Throttle armed" in texts_of(session)[before:]
@@ -119,12 +120,12 @@ class Clock:
     def __init__(self):
         self.now_us = 0
         self.heard = []
+        self.events = EventLog()
+        self.events.listen(lambda event: self.heard.append((event.time_us, event.text)))
 
-    def sim_time_us(self):
-        return self.now_us
-
-    def report(self, event):
-        self.heard.append((event.time_us, event.text))
+    @property
+    def view(self):
+        return FleetView(time_us=self.now_us)
 
     def get_vehicle(self, vehicle_id):
         return type("Vehicle", (), {"config": type("Config", (), {"label": f"r{vehicle_id}"})})

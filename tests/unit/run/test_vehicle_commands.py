@@ -64,7 +64,7 @@ def test_everybody_is_id_zero(running):
     commands["mode"]({"id": 0, "mode": "hold"})
     assert [mode_of(bridge, i) for i in (1, 2)] == ["HOLD", "HOLD"]
     commands["disarm"]({"id": 0})
-    assert not any(vehicle.status().armed for vehicle in bridge.vehicles())
+    assert not any(vehicle.status().armed for vehicle in bridge.vehicles)
 
 
 def test_who_was_taken_out_of_the_run_is_not_asked(running):
@@ -78,13 +78,13 @@ def test_reset_puts_everybody_back_and_starts_again(running):
     bridge, commands = running
     bridge.step(600)
     commands["fail"]({"id": 2, "unit": "gps", "type": "off"})
-    time_us = bridge.sim_time_us()
+    time_us = bridge.view.time_us
     assert bridge.view.truth[2].north_m > 2.0
     commands["reset"]({})
     bridge.step()
     assert bridge.view.truth[2].north_m == pytest.approx(0.0, abs=0.05)
     assert bridge.view.truth[2].east_m == pytest.approx(3.0, abs=0.05)
-    assert bridge.sim_time_us() > time_us
+    assert bridge.view.time_us > time_us
     bridge.step(900)
     assert mode_of(bridge, 2) == "AUTO"
     assert bridge.view.truth[2].north_m > 0.5

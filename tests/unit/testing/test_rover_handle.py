@@ -2,7 +2,7 @@
 
 import pytest
 
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.options import RunOptions
@@ -81,6 +81,30 @@ def test_a_mission_is_taken_from_points(rover):
     assert rover.mode == "AUTO"
 
 
+def test_a_refused_mission_names_file_item_and_command(rover, tmp_path):
+    path = tmp_path / "m.waypoints"
+    path.write_text(
+        "QGC WPL 110\n0 1 0 16 0 0 0 0 35.681236 139.767125 40 1\n"
+        "1 0 3 22 0 0 0 0 35.68129 139.767125 5 1\n2 0 3 16 0 0 0 0 95.0 139.767125 0 1\n"
+        "3 0 3 178 0 1000 0 0 0 0 0 1\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        rover.upload_mission(path)
+    for words in (
+        str(path),
+        "item 1, NAV_TAKEOFF (22)",
+        "item 2, NAV_WAYPOINT (16): latitude 95",
+        "item 3, DO_CHANGE_SPEED (178): param2 = 1000: allowed are -1 (no change)..100 m/s",
+    ):
+        assert words in caught.value.message
+    assert "NAV_LOITER_TIME (19)" in caught.value.hint
+
+
+def test_a_mission_without_a_place_is_refused(rover):
+    with pytest.raises(ConfigError, match="at least one point"):
+        rover.upload_mission([])
+
+
 @pytest.mark.parametrize("mode", ["GUIDDED", 99])
 def test_an_unknown_mode_is_refused(rover, mode):
     with pytest.raises(ConfigError, match="no mode"):
@@ -91,6 +115,44 @@ def test_an_unknown_parameter_is_refused(rover):
     rover.set_param("CRUISE_SPEED", 0.5)
     with pytest.raises(ConfigError, match="NO_SUCH"):
         rover.set_param("NO_SUCH", 1)
+
+
+def test_a_misspelt_parameter_and_a_wrong_value_are_explained(rover):
+    with pytest.raises(ConfigError, match="no parameter 'WP_SPEEDD'") as misspelt:
+        rover.set_param("WP_SPEEDD", 1)
+    assert "'WP_SPEED'" in misspelt.value.hint
+    with pytest.raises(ConfigError, match="does not take WP_SPEED = 1000") as too_much:
+        rover.set_param("WP_SPEED", 1000)
+    assert too_much.value.hint == "It takes a number, 0..100."
+    with pytest.raises(ConfigError) as fixed:
+        rover.set_param("MIS_TOTAL", 5)
+    assert fixed.value.hint == "It is read-only."
+
+
+def test_a_rover_that_is_not_there_is_an_error_that_names_those_that_are(sitl):
+    with pytest.raises(UnknownVehicleError) as caught:
+        sitl[0]
+    assert caught.value.hint == "Vehicles here: 1, 2."
+
+
+def test_what_cannot_be_is_refused_at_once(rover):
+    for refused, why in (
+        (lambda: rover.set_mode("AUTO"), "has no mission"),
+        (rover.start_mission, "has no mission"),
+        (lambda: rover.upload_mission([]), "at least one point"),
+        (lambda: rover.goto(5, 0), "is disarmed"),
+        (lambda: rover.set_mode("INITIALISING"), "no mode"),
+    ):
+        with pytest.raises(ConfigError, match=why) as caught:
+            refused()
+        assert "INITIALISING" not in caught.value.hint
+    assert rover.sitl.time_s == 0.0
+
+
+def test_waiting_gives_the_time_that_it_took(rover):
+    assert rover.wait_until(lambda r: True) == 0.0
+    assert rover.wait_until(lambda r: r.sitl.time_s >= 0.25) == 0.25
+    assert rover.sitl.wait_until(lambda s: s.time_s >= 0.75) == 0.5
 
 
 class ExternalAutopilots:

@@ -112,6 +112,21 @@ def test_outside_the_fence():
     assert refused(world) == ["Arm: vehicle is outside the fence"]
 
 
+def test_a_fence_counts_for_arming_as_soon_as_it_is_there():
+    world = World(params={"FENCE_ENABLE": 1.0})
+    world.run(3.0)
+    lat_e7, lon_e7 = e7_of(50, 0)
+    fence = [MissionItem(seq=0, command=5003, param1=10.0, lat_e7=lat_e7, lon_e7=lon_e7)]
+    world.autopilot.missions.replace(MissionType.FENCE, fence)
+    assert refused(world) == ["Arm: vehicle is outside the fence"]
+    world.autopilot.params.set("FENCE_ENABLE", 0.0)
+    assert world.autopilot.prearm_checks() is Result.ACCEPTED
+    world.autopilot.params.set("FENCE_ENABLE", 1.0)
+    assert world.autopilot.prearm_checks() is Result.FAILED
+    world.autopilot.missions.clear(MissionType.FENCE)
+    assert world.autopilot.arm() is Result.ACCEPTED
+
+
 @pytest.mark.parametrize("mode", [Mode.MANUAL, Mode.ACRO, Mode.GUIDED, Mode.CIRCLE, Mode.HOLD])
 def test_disarmed_means_neutral_in_every_mode(mode):
     world = World()

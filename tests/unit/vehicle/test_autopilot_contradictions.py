@@ -45,7 +45,7 @@ def test_a_heading_the_wrong_way_round_is_found_out(compass, throttle):
     heading.shift(math.pi)
     drive(world, 3.0 if compass else 5.0, throttle)
     assert heading.resets == 1
-    assert "Heading was wrong and is set anew" in world.texts
+    assert "Heading was wrong and is reset" in world.texts
     assert abs(yaw_error(world)) < math.radians(10.0)
     drive(world, 2.0, throttle)
     assert world.estimator.position.speed_mps == pytest.approx(world.speed, abs=0.1)

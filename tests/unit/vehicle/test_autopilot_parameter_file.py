@@ -8,7 +8,11 @@ from pico_gz.core.ground_control import ParamType, Result
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot import parameters
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY
-from pico_gz.vehicle.autopilot.parameters import read_parameter_file, write_parameter_file
+from pico_gz.vehicle.autopilot.parameters import (
+    read_parameter_file,
+    scan_parameter_file,
+    write_parameter_file,
+)
 from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
@@ -22,7 +26,6 @@ def test_reads_the_formats_of_ground_stations(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("WP_SPED,1", "line 2.*no parameter 'WP_SPED'"),
         ("WP_SPEED,fast", "line 2.*'fast' is no number"),
         ("WP_SPEED,-1", "line 2.*cannot be -1"),
         ("WP_SPEED,1,2", "line 2.*is not NAME,VALUE"),
@@ -34,6 +37,25 @@ def test_errors_name_the_line(tmp_path, line, message):
     with pytest.raises(ConfigError, match=message):
         read_parameter_file(path)
     assert read_parameter_file(path, strict=False) == {"CRUISE_SPEED": 1.0}
+
+
+def test_every_bad_line_is_named_at_once(tmp_path):
+    path = tmp_path / "rover.parm"
+    path.write_text("WP_SPEED,fast\nWP_RADIUS,-1\nCRUISE_SPEED,1\n")
+    with pytest.raises(ConfigError, match=r"line 1.*fast.*line 2.*WP_RADIUS cannot be -1"):
+        read_parameter_file(path)
+
+
+def test_a_real_file_is_read_and_unknown_names_are_listed(tmp_path):
+    path = tmp_path / "rover.parm"
+    path.write_bytes(
+        b"\xef\xbb\xbf# ArduRover\r\nINS_ACC2OFFS_X 0.001\r\nWP_SPEED 1.5\r\n"
+        b"EK3_ENABLE,1\r\nCRUISE_SPEED 2 @READONLY\r\nINS_ACC2OFFS_X 0.002\r\n"
+    )
+    found = scan_parameter_file(path)
+    assert found.values == {"WP_SPEED": 1.5, "CRUISE_SPEED": 2.0}
+    assert found.unknown == ("INS_ACC2OFFS_X", "EK3_ENABLE")
+    assert found.problems == ()
 
 
 def test_missing_file(tmp_path):

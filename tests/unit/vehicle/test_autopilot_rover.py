@@ -396,6 +396,20 @@ def test_calibration_and_reboot():
     assert world.run_until(lambda: world.autopilot.status().done, 30.0)
 
 
+def test_parameters_set_just_before_a_reboot_are_echoed_and_reach_the_simulator():
+    """A set parameter is a saved one, as in ArduPilot: what is still to be sent is sent."""
+    world = World()
+    params = world.autopilot.params
+    params.drain_changes()
+    params.drain_sim_changes()
+    params.set("WP_SPEED", 0.55)
+    params.set("SIM_GPS_DISABLE", 1.0)
+    assert world.autopilot.reboot() is Result.ACCEPTED
+    echoed = {info.name: info.value for info in params.drain_changes()}
+    assert echoed == {"WP_SPEED": 0.55, "SIM_GPS_DISABLE": 1.0}
+    assert params.drain_sim_changes() == {"SIM_GPS_DISABLE": 1.0}
+
+
 def test_status_tells_the_newest_message():
     world = driving()
     world.run(1.0)

@@ -310,5 +310,5 @@ def test_restoring_undoes_what_came_after() -> None:
 
 def test_a_snapshot_with_outputs_nobody_holds_is_refused() -> None:
     saved = busy_platform().save_state()
-    with pytest.raises(ConfigError, match="PWM channel 1, which nobody has claimed"):
+    with pytest.raises(ConfigError, match="PWM channel 1, which is not claimed"):
         SitlPlatform(1).load_state(saved)

@@ -54,3 +54,15 @@ def test_a_radio_that_never_spoke_is_not_lost():
     bench.radio.check(100 * LOST_AFTER_US)
     bench.radio.inject_rc((0,) * 16, 0)
     assert (bench.sent, bench.told) == ([], [])
+
+
+def test_the_channels_of_a_restored_moment_go_out_again():
+    bench = Bench()
+    bench.radio.inject_rc((1500, 1500, 1700), 0)
+    saved = bench.radio.save_state()
+    bench.radio.check(LOST_AFTER_US + 1)
+    assert bench.sent[-1] == (1500, 1500, 1500)
+    bench.radio.load_state(saved)
+    assert bench.sent[-1] == (1500, 1500, 1700)
+    bench.radio.check(LOST_AFTER_US)
+    assert len(bench.sent) == 3

@@ -11,7 +11,7 @@ from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.twin_rover import level_truth
 from pico_gz.vehicle.external.connection import ExternalVehicle
-from pico_gz.vehicle.external.server import FdmServer
+from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
 from pico_gz.wire.state import decode_state

@@ -103,7 +103,7 @@ def test_plans_and_focus_are_in_metres(live):
 
 def test_events_of_the_run_reach_the_view(live):
     bridge, _, source = live
-    bridge.report(BridgeEvent(time_us=5, kind="stall", text="Who is that?", vehicle_id=2))
+    bridge.events.add(BridgeEvent(time_us=5, kind="stall", text="Who is that?", vehicle_id=2))
     assert source.events.after(0)[-1]["text"] == "Who is that?"
 
 
@@ -229,3 +229,25 @@ def test_a_view_changes_no_byte_of_the_run():
             return session.result().trace_sha256
 
     assert digest(True) == digest(False)
+
+
+def test_a_restored_run_starts_over_with_its_own_past(live):
+    bridge, run, source = live
+    bridge.step(800)
+    source.refresh(1.0)
+    saved, trails = bridge.snapshot(), source.hello()["trails"]
+    texts = [event["text"] for event in source.events.after(0)]
+    for second in range(2, 8):
+        bridge.step(300)
+        source.refresh(float(second))
+    run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+    assert source.hello()["trails"] != trails
+    restarts = source.restarts
+    bridge.restore(saved)
+    source.refresh(8.0)
+    assert source.restarts == restarts + 1
+    assert source.hello()["trails"] == trails
+    *past, newest = [event["text"] for event in source.events.after(0)]
+    assert past == texts
+    assert newest.startswith("Restored to")
+    assert row(source, 1)["failures"] == {}

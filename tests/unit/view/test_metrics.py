@@ -19,7 +19,7 @@ def make_bridge():
 
 def test_every_line_is_prometheus_text():
     bridge = make_bridge()
-    bridge.report(BridgeEvent(time_us=0, kind='od"d\\kind\n', text="x"))
+    bridge.events.add(BridgeEvent(time_us=0, kind='od"d\\kind\n', text="x"))
     for line in metrics_text(bridge, watchers=1, rtf=2.5).splitlines():
         assert line.startswith("# ") or LINE.match(line), line
 

@@ -4,7 +4,7 @@ import pytest
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionItem
-from pico_gz.vehicle.autopilot.mission import Command
+from pico_gz.vehicle.autopilot.mission import MissionCommand
 from pico_gz.view.details import PlanReader
 from pico_gz.view.source import AutopilotSnapshot
 
@@ -35,7 +35,7 @@ def test_a_mission_is_told_in_metres_without_home_and_speed_changes():
     mission = (
         item(0, 16),
         item(1, 16, 8.0, 0.0),
-        item(2, Command.DO_CHANGE_SPEED),
+        item(2, MissionCommand.DO_CHANGE_SPEED),
         item(3, 16, 8.0, -3.5),
     )
     plan = PlanReader(FRAME).plan(1, belief(mission, home=item(0, 16, 1.0, 2.0)))
@@ -48,8 +48,11 @@ def test_a_mission_is_told_in_metres_without_home_and_speed_changes():
 def test_fences_become_polygons_and_circles():
     corners = ((0.0, 0.0), (10.0, 0.0), (10.0, 5.0))
     fence = (
-        *(item(i, Command.FENCE_POLYGON_INCLUSION, n, e, 3) for i, (n, e) in enumerate(corners)),
-        item(3, Command.FENCE_CIRCLE_EXCLUSION, 4.0, 2.0, 1.5),
+        *(
+            item(i, MissionCommand.FENCE_POLYGON_INCLUSION, n, e, 3)
+            for i, (n, e) in enumerate(corners)
+        ),
+        item(3, MissionCommand.FENCE_CIRCLE_EXCLUSION, 4.0, 2.0, 1.5),
     )
     polygon, circle = PlanReader(FRAME).plan(1, belief(fence=fence))["fence"]
     assert polygon["inside"]

@@ -113,7 +113,7 @@ def test_a_sender_that_is_not_heard_is_dropped() -> None:
     net = MemoryNetwork()
     asked: list[Address] = []
     friend, stranger = net.bind(HOST, 1), net.bind(HOST, 3)
-    b = net.bind(HOST, 2, hears=lambda sender: asked.append(sender) or sender[1] == 1)  # type: ignore[func-returns-value]
+    b = net.bind(HOST, 2, accept_from=lambda sender: asked.append(sender) or sender[1] == 1)  # type: ignore[func-returns-value]
     stranger.send_to(b"no", b.address)
     friend.send_to(b"yes", b.address)
     assert b.wait(1.0)

@@ -98,7 +98,6 @@ class EchoPeer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(5.0)

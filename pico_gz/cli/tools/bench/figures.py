@@ -80,7 +80,7 @@ def bare_loop_us() -> float:
 PREFIX = "share_"
 _PACKAGE = "pico_gz"
 _OTHERS = "others"
-_LEAST_PERCENT = 1.0
+_MIN_PERCENT = 1.0
 
 
 def shares(work: Callable[[], object]) -> dict[str, float]:
@@ -100,7 +100,7 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
             spent_s[_part(caller_file)] += for_caller_s
     total_s = sum(spent_s.values()) or 1.0
     percent = {part: 100.0 * own_s / total_s for part, own_s in spent_s.most_common()}
-    return {f"{PREFIX}{part}": p for part, p in percent.items() if p >= _LEAST_PERCENT}
+    return {f"{PREFIX}{part}": p for part, p in percent.items() if p >= _MIN_PERCENT}
 
 
 def _part(file: str) -> str:

@@ -132,7 +132,7 @@ def _kit_factor(fleet: FleetConfig) -> float:
     with FleetRun(fleet, options) as session:
         bridge = session.bridge
         bridge.step(10)
-        begin_us, begin_s = bridge.sim_time_us(), time.perf_counter()
+        begin_us, begin_s = bridge.view.time_us, time.perf_counter()
         while time.perf_counter() - begin_s < _MEASURE_S:
             bridge.step(10)
-        return (bridge.sim_time_us() - begin_us) * 1e-6 / (time.perf_counter() - begin_s)
+        return (bridge.view.time_us - begin_us) * 1e-6 / (time.perf_counter() - begin_s)

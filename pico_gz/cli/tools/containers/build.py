@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -16,12 +15,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pico_gz
-from pico_gz.cli.tools.containers.engine import engine_problem
+from pico_gz.cli.tools.containers.engine import GET_COMPOSE, GET_DOCKER, engine_problem
 from pico_gz.core.resources import resource_path
 from pico_gz.errors import LaunchError, MissingProgramError, PicoGzError, PortClashError
 
 DISTRIBUTION = "pico-gz"
 COMPOSE_FILE = "compose.yaml"
+# In the user's cache, for images of an installed wheel.
+CACHED_CONTEXT = f"context-{pico_gz.__version__}"
 _EXTRAS = ("web", "mcap")
 
 
@@ -35,13 +36,36 @@ def build_context() -> Path:
     if (compose_file.parent / "pyproject.toml").is_file():
         return compose_file.parent
     package = Path(pico_gz.__file__).resolve().parent
-    folder = _cache() / f"context-{pico_gz.__version__}-{_short(str(package))}"
+    folder = _cache() / CACHED_CONTEXT
     draft = Path(tempfile.mkdtemp(prefix="context-", dir=_cache()))
     assemble(draft, package, metadata.requires(DISTRIBUTION) or ())
     # The installation may have changed under the same version, so the newest always wins.
     shutil.rmtree(folder, ignore_errors=True)
-    draft.rename(folder)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was quicker
+        shutil.rmtree(draft, ignore_errors=True)
     return folder
+
+
+def shared_context(file: Path) -> str:
+    """The build folder as a Compose file writes it that others may read, too.
+
+    Inside a clone it is relative to the file. Else it is the folder that the same version keeps
+    in the cache of whoever starts it. ``PICO_GZ_CONTEXT`` names another.
+    """
+    context = build_context()
+    if context.name == CACHED_CONTEXT:
+        default = f"${{XDG_CACHE_HOME:-${{HOME}}/.cache}}/pico_gz/{CACHED_CONTEXT}"
+    else:
+        default = relative_to(file.absolute().parent, context)
+    return f"${{PICO_GZ_CONTEXT:-{default}}}"
+
+
+def relative_to(folder: Path, path: Path) -> str:
+    """A path as Compose reads it from a file in ``folder``: ``.``, ``./a`` or ``../b``."""
+    found = os.path.relpath(path.resolve(), folder.resolve())
+    return found if found.startswith(".") else f"./{found}"
 
 
 def assemble(folder: Path, package: Path, requirements: Sequence[str]) -> None:
@@ -104,16 +128,11 @@ def _cache() -> Path:
     return folder
 
 
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
 OLDEST = (2, 20)
 _TAIL_LINES = 30
 _ASK_TIMEOUT_S = 20.0
 _END_TIMEOUT_S = 10.0
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
-_GET_COMPOSE = "Install the plugin: sudo apt install docker-compose-plugin"
 
 # What Compose and the engine say when a port is taken, with the port.
 _PORT_TAKEN = re.compile(
@@ -123,7 +142,16 @@ _PORT = re.compile(r"(?:\d+\.\d+\.\d+\.\d+|\[::\]|listen (?:tcp|udp)\d? \S*?):(\
 _NO_IMAGE = re.compile(
     r"No such image: (\S+)|pull access denied for (\S+?),|manifest for (\S+) not"
 )
-_UNREACHABLE = re.compile(r"failed to resolve|no such host|i/o timeout|Temporary failure in name")
+# What the engine, pip and apt say offline or behind a proxy.
+_UNREACHABLE = re.compile(
+    r"failed to resolve|failed to do request|no such host|i/o timeout|Temporary failure (?:in name|"
+    r"resolving)|network is unreachable|no route to host|connection refused|proxyconnect|"
+    r"TLS handshake timeout|context deadline exceeded|Client\.Timeout|server misbehaving|"
+    r"x509: |Max retries exceeded|NewConnectionError|No matching distribution found|"
+    r"Could not (?:resolve|connect to)|Failed to fetch",
+    re.I,
+)
+_BASE_IMAGE = re.compile(r"load metadata for (?:docker\.io/(?:library/)?)?(\S+?):?\n#\d+ ERROR")
 
 
 class ComposeCommand:
@@ -179,7 +207,9 @@ class ComposeCommand:
             try:
                 for line in process.stdout or ():
                     tail.append(line.rstrip())
-                    self._report(line.rstrip())
+                    # Repeats the line before it; the error says it in plain words.
+                    if not line.startswith("failed to solve"):
+                        self._report(line.rstrip())
             except BaseException:
                 _end_group(process)
                 raise
@@ -206,8 +236,7 @@ def require_compose() -> str:
     if shutil.which("docker") is None:
         raise MissingProgramError(
             "There is no docker program on the PATH.",
-            hint="Install Docker Engine: docs.docker.com/engine/install; "
-            "without Docker: pico-gz run",
+            hint=f"{GET_DOCKER}; without Docker: pico-gz run",
         )
     done = subprocess.run(
         ["docker", "compose", "version", "--short"],
@@ -219,11 +248,11 @@ def require_compose() -> str:
     version = done.stdout.strip()
     numbers = _NUMBERS.search(version) if done.returncode == 0 else None
     if numbers is None:
-        raise MissingProgramError("There is no 'docker compose' here.", hint=_GET_COMPOSE)
+        raise MissingProgramError("There is no 'docker compose' here.", hint=GET_COMPOSE)
     if (int(numbers[1]), int(numbers[2])) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise MissingProgramError(
-            f"Compose {version} is too old, {wanted} is needed.", hint=_GET_COMPOSE
+            f"Compose {version} is too old, {wanted} is needed.", hint=GET_COMPOSE
         )
     return version
 
@@ -249,9 +278,11 @@ def compose_failure(command: Sequence[str], code: int, tail: Sequence[str]) -> P
             hint="pico-gz up --build makes it; offline, docs/docker.md shows how.",
         )
     if _UNREACHABLE.search(text):
+        base = _BASE_IMAGE.search(text)
+        what = f"The base image {base[1]}" if base else "A base image or package"
         return MissingProgramError(
-            "A base image or package cannot be downloaded.",
-            hint=f"{_last_words(tail)}\nBase images are build arguments: docs/docker.md",
+            f"{what} cannot be downloaded: offline, or behind a proxy?",
+            hint='docs/docker.md, "Without a registry or an index", shows how to build without.',
         )
     return LaunchError(
         f"docker compose {_verb(command)} failed.",

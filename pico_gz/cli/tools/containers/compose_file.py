@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz import __version__
+from pico_gz.cli.tools.containers import inside
+from pico_gz.cli.tools.containers.build import relative_to
 from pico_gz.cli.tools.containers.engine import RUN_LABEL
 from pico_gz.cli.tools.containers.inside.settings import AS_WRITTEN, FLEET_FOLDER, RUNS_FOLDER
 from pico_gz.cli.tools.containers.stack import IMAGE_OWNER
@@ -20,6 +22,7 @@ from pico_gz.core.ports import DASHBOARD_PORT, MAX_PORT, Link, is_loopback
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.loader import ONLY_VARIABLE
+from pico_gz.run.config.outside import CTL_VARIABLE, DOCKER_HOST, TCP_VARIABLE
 
 _PLAIN = re.compile(r"[A-Za-z_./][\w./-]*")
 # Words that a YAML reader takes for something else than text.
@@ -140,7 +143,7 @@ def problems(fleet: FleetConfig) -> Iterator[str]:
         yield f"[gazebo] server_addr = {fleet.gazebo.server_addr!r}: Gazebo is in a container here."
     for link in _links(fleet):
         if is_loopback(link.host):
-            other = "0.0.0.0" if link.listens else "host.docker.internal"
+            other = "0.0.0.0" if link.listens else DOCKER_HOST
             yield f"The link {link} would stay inside its container: write {other} instead."
     if fleet.source is None:
         return
@@ -193,7 +196,7 @@ class _Variable(str):
     __slots__ = ()
 
 
-_INSIDE = "pico_gz.containers.inside"
+_INSIDE = inside.__name__
 _HOST = "127.0.0.1"
 _PORT_STEP = 10
 _MOVE = "Move it in [ports] or [mavlink] links; the ports of bridge n are 10 (n - 1) higher."
@@ -214,11 +217,13 @@ _BUILD_ARGUMENTS: dict[str, dict[str, str]] = {
         "ARDUROVER_SHA256": _Variable("${ARDUROVER_SHA256:-}"),
     },
 }
+_PULL = _Variable("${PICO_GZ_PULL:-never}")
 _KIT_IMAGES = {
     "lightweight": "${PICO_GZ_IMAGE:-pico-gz}",
     "ardurover": "${PICO_GZ_ARDUROVER_IMAGE:-pico-gz-ardurover}",
 }
-_CHECK = {"interval": "2s", "timeout": "5s", "retries": 15, "start_period": "20s"}
+# A check may watch for WATCH_S before it answers.
+_CHECK = {"interval": "2s", "timeout": "40s", "retries": 15, "start_period": "20s"}
 # Memory [MB]: what is there before the first rover, and for each.
 _BRIDGE_MB, _BRIDGE_ROVER_MB = 512, 4
 _WORLD_MB, _WORLD_ROVER_MB = 1024, 40
@@ -230,7 +235,8 @@ class ComposeOptions:
 
     Attributes:
         project: name of the Compose project and of the run.
-        context: folder that images are built from.
+        folder: of the file itself; paths in it are relative to this one.
+        context: folder that images are built from, as Compose reads it.
         runs: folder for recordings and files of the run; ``None`` is a volume.
         user: USER:GROUP of all containers, who must own that folder.
         gcs: ``shared`` or ``per_vehicle``.
@@ -238,7 +244,8 @@ class ComposeOptions:
     """
 
     project: str
-    context: Path
+    folder: Path
+    context: str
     runs: Path | None = None
     user: str = IMAGE_OWNER
     gcs: str = "shared"
@@ -262,9 +269,14 @@ class ComposeFile:
         head = (
             f"# Made by pico-gz {__version__} from {self._source.name}: {vehicles} rovers, "
             f"{len(self._parts)} bridge{'s' * (len(self._parts) > 1)}.\n"
-            "# Make it anew when the number of rovers, their adapters or ports change:\n"
+            "# Generate it again when the number of rovers, their adapters or ports change:\n"
             f"#   pico-gz compose {self._source.name}\n"
+            "# It can be shared: paths are relative to this file. Images are built from the folder "
+            "below,\n# which an installed pico-gz of this version keeps in its user's cache, or "
+            "from a clone of\n# pico_gz: PICO_GZ_CONTEXT.\n"
         )
+        if self._options.runs is not None:
+            head += "# Who starts it must own the folder of runs: PICO_GZ_USER=$(id -u):$(id -g)\n"
         return head + yaml_text(_escaped(self.content()))
 
     def content(self) -> dict[str, Any]:
@@ -288,7 +300,7 @@ class ComposeFile:
         return content
 
     def _part(self, number: int, part: FleetPart) -> dict[str, Any]:
-        suffix = f"_{number}" if len(self._parts) > 1 else ""
+        suffix = self._suffix(number)
         if not part.on_gazebo:
             bridge = f"lightweight{suffix}"
             services = {bridge: {**self._bridge(number, part, ""), **self._network(number)}}
@@ -308,6 +320,7 @@ class ComposeFile:
         return {
             "image": _Variable("${PICO_GZ_GAZEBO_IMAGE:-pico-gz-gazebo}"),
             "build": self._build("gazebo.Dockerfile", "gazebo"),
+            "pull_policy": _PULL,
             **self._hardening(_WORLD_MB + _WORLD_ROVER_MB * len(part.on_gazebo)),
             "command": ["python3", "-m", f"{_INSIDE}.gazebo"],
             "environment": environment,
@@ -320,10 +333,20 @@ class ComposeFile:
         return {
             **self._kit("lightweight", _BRIDGE_MB + _BRIDGE_ROVER_MB * len(part.vehicles)),
             "command": ["python3", "-m", f"{_INSIDE}.bridge", adapter],
-            "environment": self._environment(number, part.vehicles),
+            "environment": {
+                **self._environment(number, part.vehicles),
+                CTL_VARIABLE: self._ctl(number, part),
+            },
             "healthcheck": _check("check_bridge"),
             **(_beside(gazebo) if gazebo else {}),
         }
+
+    def _ctl(self, number: int, part: FleetPart) -> str:
+        service = ("bridge" if part.on_gazebo else LIGHTWEIGHT) + self._suffix(number)
+        return f"docker compose -p {self._options.project} exec {service} pico-gz ctl"
+
+    def _suffix(self, number: int) -> str:
+        return f"_{number}" if len(self._parts) > 1 else ""
 
     def _ardurovers(self, number: int, part: FleetPart, beside: str) -> dict[str, Any]:
         """One per external vehicle; in a profile, because any other autopilot will do as well."""
@@ -343,13 +366,14 @@ class ComposeFile:
         return {
             "image": _Variable(_KIT_IMAGES[target]),
             "build": self._build("lightweight.Dockerfile", target),
+            "pull_policy": _PULL,
             **self._hardening(memory_mb),
             "volumes": [self._fleet_volume(), self._runs_volume()],
         }
 
     def _build(self, file: str, target: str) -> dict[str, Any]:
         return {
-            "context": str(self._options.context),
+            "context": _Variable(self._options.context),
             "dockerfile": f"docker/{file}",
             "target": target,
             "args": {"VERSION": __version__, **_BUILD_ARGUMENTS[target]},
@@ -379,23 +403,29 @@ class ComposeFile:
             "GCS": self._options.gcs,
             "RECORD": "on" if self._options.record else "off",
             "PICO_GZ_BIND": "0.0.0.0",
-            "PICO_GZ_GCS_HOST": "host.docker.internal",
+            "PICO_GZ_GCS_HOST": _Variable(f"${{GCS_HOST:-{DOCKER_HOST}}}"),
+            # One for all bridges, although their other ports differ.
+            "PICO_GZ_GCS_PORT": _Variable(f"${{GCS_PORT:-{self._fleet.rules.mavlink_base}}}"),
+            TCP_VARIABLE: f"{_HOST}:{(self._fleet.port_plan().tcp_port or 0) + _moved(number)}",
             "PICO_GZ_DASHBOARD": f"0.0.0.0:{_view_port(number)}",
             "PICO_GZ_DASHBOARD_TOKEN": _Variable("${DASHBOARD_TOKEN:-}"),
             "GZ_IP": _HOST,
         }
 
     def _fleet_volume(self) -> dict[str, Any]:
-        return {**_mounted(self._source.parent, FLEET_FOLDER), "read_only": True}
+        source = relative_to(self._options.folder, self._source.parent)
+        return {**_mounted(source, FLEET_FOLDER), "read_only": True}
 
     def _runs_volume(self) -> dict[str, Any] | str:
         runs = self._options.runs
-        return _mounted(runs.absolute(), RUNS_FOLDER) if runs else f"runs:{RUNS_FOLDER}"
+        if runs is None:
+            return f"runs:{RUNS_FOLDER}"
+        return _mounted(relative_to(self._options.folder, runs.absolute()), RUNS_FOLDER)
 
     def _network(self, number: int) -> dict[str, Any]:
         return {
             "ports": self._published(number),
-            "extra_hosts": ["host.docker.internal:host-gateway"],
+            "extra_hosts": [f"{DOCKER_HOST}:host-gateway"],
         }
 
     def _published(self, number: int) -> list[str]:
@@ -440,11 +470,11 @@ def _beside(service: str) -> dict[str, Any]:
     }
 
 
-def _mounted(source: Path, target: Path) -> dict[str, Any]:
+def _mounted(source: str, target: Path) -> dict[str, Any]:
     """A folder that must be there: one that the engine made would belong to root."""
     return {
         "type": "bind",
-        "source": str(source),
+        "source": source,
         "target": str(target),
         "bind": {"create_host_path": False},
     }

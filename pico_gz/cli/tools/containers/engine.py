@@ -6,9 +6,11 @@ import contextlib
 import heapq
 import json
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pico_gz.errors import MissingProgramError, PicoGzError
@@ -29,6 +31,10 @@ class ContainerState:
         exit_code: of a container that has ended.
         last_check: what its last health check said.
         ports: inside port -> HOST:PORT outside.
+        run: the run that it belongs to.
+        environ: its environment.
+        memory_limit_bytes: what it may use; 0 is no limit.
+        was_out_of_memory: it was killed because it wanted more.
     """
 
     id: str
@@ -38,6 +44,10 @@ class ContainerState:
     exit_code: int = 0
     last_check: str = ""
     ports: Mapping[int, str]
+    run: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    memory_limit_bytes: int = 0
+    was_out_of_memory: bool = False
 
     @property
     def is_well(self) -> bool:
@@ -49,6 +59,8 @@ class ContainerState:
         """Health for a container that runs, else how it ended."""
         if self.state == "running":
             return self.health or "running"
+        if self.was_out_of_memory:
+            return f"out of memory ({self.memory_limit_bytes / 1e6:.0f} MB)"
         return f"{self.state} ({self.exit_code})" if self.state == "exited" else self.state
 
 
@@ -66,7 +78,16 @@ def container_state(attributes: Mapping[str, Any]) -> ContainerState:
         exit_code=state.get("ExitCode", 0),
         last_check=str(checks[-1].get("Output", "")).strip() if checks else "",
         ports=_published(attributes["NetworkSettings"].get("Ports") or {}),
+        run=labels.get(RUN_LABEL, ""),
+        environ=_variables(attributes["Config"].get("Env") or ()),
+        memory_limit_bytes=(attributes.get("HostConfig") or {}).get("Memory", 0),
+        was_out_of_memory=state["Status"] == "exited" and bool(state.get("OOMKilled")),
     )
+
+
+def _variables(lines: Iterable[str]) -> dict[str, str]:
+    pairs = (line.partition("=") for line in lines)
+    return {name: value for name, _, value in pairs}
 
 
 def _published(ports: Mapping[str, Any]) -> dict[int, str]:
@@ -165,8 +186,8 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def containers(self, run: str) -> list[ContainerState]:
-        """The containers of a run, by service."""
+    def containers(self, run: str | None = None) -> list[ContainerState]:
+        """The containers of a run, or of all runs, by service."""
         with docker_errors():
             found = self._client.containers.list(all=True, filters=_of(run), ignore_removed=True)
             states = [container_state(container.attrs) for container in found]
@@ -273,8 +294,8 @@ class Engine:
             raise
 
 
-def _of(run: str) -> dict[str, str]:
-    return {"label": f"{RUN_LABEL}={run}"}
+def _of(run: str | None) -> dict[str, str]:
+    return {"label": RUN_LABEL if run is None else f"{RUN_LABEL}={run}"}
 
 
 def _remove_container(container: Any) -> str:
@@ -319,9 +340,27 @@ def engine_problem(text: str) -> MissingProgramError:
         )
     return MissingProgramError(
         "No Docker engine answers.",
-        hint="Start it: sudo systemctl start docker (or set DOCKER_HOST); "
-        "without Docker: pico-gz run",
+        hint=f"{get_engine()}\nWithout containers: pico-gz run, pico-gz ctl status.",
     )
+
+
+GET_DOCKER = "Install Docker Engine: docs.docker.com/engine/install"
+GET_COMPOSE = (
+    "Install Compose 2: package docker-compose-plugin (Docker's own packages), docker-compose-v2 "
+    "(Ubuntu) or docker-compose (Debian 13); Debian 12 has none: docs.docker.com/compose/install"
+)
+# Where distributions put it, which is not on every user's PATH.
+_SYSTEM_PROGRAMS = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def get_engine() -> str:
+    """How to get an engine that answers: start the one that is installed, or install one."""
+    if sys.platform != "linux":
+        return "Start Docker Desktop, or set DOCKER_HOST."
+    path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PROGRAMS}"
+    if shutil.which("dockerd", path=path) is None:
+        return f"{GET_DOCKER}; or set DOCKER_HOST."
+    return "Start it: sudo systemctl start docker; or set DOCKER_HOST."
 
 
 @contextlib.contextmanager

@@ -9,13 +9,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pico_gz import __version__
-from pico_gz.cli.tools.containers.build import ComposeCommand, build_context
+from pico_gz.cli.tools.containers.build import ComposeCommand, build_context, require_compose
 from pico_gz.cli.tools.containers.engine import ContainerState, Engine, Usage
+from pico_gz.cli.tools.containers.inside.settings import VIEW_FILE
 from pico_gz.core.port_owner import require_free
-from pico_gz.core.ports import DASHBOARD_PORT, MAVLINK_TCP, MAX_PORT, PortPlan, PortRole, PortUse
+from pico_gz.core.ports import (
+    DASHBOARD_PORT,
+    MAVLINK_BASE,
+    MAVLINK_TCP,
+    MAX_PORT,
+    PortPlan,
+    PortRole,
+    PortUse,
+    parse_address,
+)
 from pico_gz.errors import ConfigError, LaunchError, MissingProgramError, PicoGzError
+from pico_gz.run.config.outside import DOCKER_HOST, Outside
+from pico_gz.run.config.overrides import GCS_PORT_VARIABLE
 
 IMAGE_USER = 10001
 IMAGE_OWNER = f"{IMAGE_USER}:{IMAGE_USER}"
@@ -52,6 +65,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def project_name(fleet_name: str) -> str:
+    """The nearest name that Compose takes."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", fleet_name.lower()).strip("-_")
+    return name or DEFAULT_NAME
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackSettings:
     """One stack as the user wants it.
@@ -67,6 +86,7 @@ class StackSettings:
         speed: instead of the file's.
         gcs: ``shared`` or ``per_vehicle``.
         mavlink_tcp: the fleet's own MAVLink TCP port, inside; 0 is none.
+        mavlink_base: where the ground station's UDP ports start, before the offset.
         runs: folder for recordings and files of the run.
         record: keep a recording.
         port_offset: of the ports on this machine.
@@ -83,6 +103,7 @@ class StackSettings:
     speed: str | None = None
     gcs: str = "shared"
     mavlink_tcp: int = MAVLINK_TCP
+    mavlink_base: int = MAVLINK_BASE
     runs: Path = Path("runs")
     record: bool = False
     port_offset: int = 0
@@ -92,7 +113,8 @@ class StackSettings:
         check_name(self.name)
         if self.lightweight and self.profiles:
             raise ConfigError("Profiles belong to Gazebo; --lightweight has none.")
-        for purpose, port in self.published.items():
+        moved = {**self.published, "ground station's UDP port": self.gcs_port}
+        for purpose, port in moved.items():
             if not 1 <= port <= MAX_PORT:
                 raise ConfigError(
                     f"--port-offset {self.port_offset} moves the {purpose} to {port}.",
@@ -110,6 +132,11 @@ class StackSettings:
     def view_port(self) -> int:
         """The port of the browser view, inside and outside."""
         return DASHBOARD_PORT + self.port_offset
+
+    @property
+    def gcs_port(self) -> int:
+        """The first UDP port of the ground station; moved, so that two stacks do not mix."""
+        return self.mavlink_base + self.port_offset
 
     @property
     def published_tcp(self) -> int:
@@ -141,6 +168,7 @@ class StackSettings:
             **{name: str(value) for name, value in chosen.items() if value is not None},
             **self._fleet(),
             "GCS": self.gcs,
+            "GCS_PORT": str(self.gcs_port),
             "RECORD": "on" if self.record else "off",
             "RUNS": str(self.runs.absolute()),
             "PICO_GZ_VERSION": __version__,
@@ -216,11 +244,19 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """One line of ``pico-gz status``; ``run`` is what its run says, where it holds one."""
+    """One line of ``pico-gz status``.
+
+    Attributes:
+        container: as the engine sees it.
+        usage: what it uses.
+        run: what its run says, where it holds one.
+        view: the address of its run's browser view, with the token; empty without one.
+    """
 
     container: ContainerState
     usage: Usage
     run: Mapping[str, Any] | None = None
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,8 +284,10 @@ def start(
         MissingProgramError: Compose or an image is not here.
         LaunchError: a service did not become healthy; says which and why.
     """
+    require_compose()  # before anything is made
     if not engine.containers(settings.name):
         _require_free_ports(settings)
+    _warn_of_shared_gcs_port(settings, engine, report)
     variables = {**settings.variables(), **prepare_runs(settings.runs)}
     require_readable(settings.fleet_file, variables)
     compose = ComposeCommand(build_context(), settings.name, environ=variables, report=report)
@@ -267,7 +305,7 @@ def addresses(containers: list[ContainerState], settings: StackSettings) -> Addr
     ports = {inside: place for state in containers for inside, place in state.ports.items()}
     view = ports.get(settings.view_port, "")
     return Addresses(
-        view=f"http://{view}/?token={settings.token}" if view else "",
+        view=_view(view, settings.token) if view else "",
         mavlink_tcp=ports.get(settings.mavlink_tcp, ""),
     )
 
@@ -277,16 +315,56 @@ def look(name: str, engine: Engine) -> list[ServiceStatus]:
     containers = engine.containers(name)
     running = [state.id for state in containers if state.state == "running"]
     usages = engine.usages(running)
+    ports = {inside: place for state in containers for inside, place in state.ports.items()}
     return [
-        ServiceStatus(
-            container=state,
-            usage=usages.get(state.id, Usage(0.0, 0)),
-            run=engine.ask_inside(state.id, _STATUS)
-            if state.id in usages and RUN_SERVICES.fullmatch(state.service)
-            else None,
-        )
+        ServiceStatus(container=state, usage=usages[state.id], **_run_of(state, ports, engine))
+        if state.id in usages
+        else ServiceStatus(container=state, usage=Usage(0.0, 0))
         for state in containers
     ]
+
+
+def _run_of(state: ContainerState, ports: Mapping[int, str], engine: Engine) -> dict[str, Any]:
+    """What a container that holds a run says of it; the ports may be those of its Gazebo."""
+    if not RUN_SERVICES.fullmatch(state.service):
+        return {}
+    view = engine.ask_inside(state.id, ("cat", str(VIEW_FILE)))
+    _, port = parse_address(state.environ.get("PICO_GZ_DASHBOARD") or f"0.0.0.0:{DASHBOARD_PORT}")
+    return {
+        "run": engine.ask_inside(state.id, _STATUS),
+        "view": _view(ports[port], view["token"]) if view and port in ports else "",
+    }
+
+
+def _view(place: str, token: str) -> str:
+    return f"http://{place}/?token={quote(token, safe='')}"
+
+
+def gcs_ports_of_others(name: str, engine: Engine) -> dict[int, str]:
+    """The ground station's ports that other runs on this engine send to, and which run."""
+    return {
+        _gcs_port_of(state.environ): state.run
+        for state in engine.containers()
+        if state.run != name
+        and state.state == "running"
+        and RUN_SERVICES.fullmatch(state.service)
+        and state.environ.get("PICO_GZ_GCS_HOST", DOCKER_HOST) == DOCKER_HOST
+    }
+
+
+def _gcs_port_of(environ: Mapping[str, str]) -> int:
+    outside = Outside.read(environ)
+    moved = MAVLINK_BASE + (outside.moved_by if outside else 0)
+    return int(environ.get(GCS_PORT_VARIABLE) or moved)
+
+
+def _warn_of_shared_gcs_port(settings: StackSettings, engine: Engine, report: Report) -> None:
+    other = gcs_ports_of_others(settings.name, engine).get(settings.gcs_port)
+    if other:
+        report(
+            f"Warning: the run {other} sends to UDP {settings.gcs_port}, too: a ground station "
+            "there mixes the rovers of both. --port-offset auto keeps them apart."
+        )
 
 
 def _require_free_ports(settings: StackSettings) -> None:
@@ -358,4 +436,6 @@ def _why_unwell(name: str, engine: Engine, failure: LaunchError) -> PicoGzError:
 
 
 def _reason(state: ContainerState) -> str:
+    if state.was_out_of_memory:
+        return ": set MEMORY higher"
     return f" ({state.last_check.splitlines()[-1]})" if state.last_check else ""

@@ -43,6 +43,16 @@ def test_conditions(attrs, condition, well):
     assert (state.condition, state.is_well) == (condition, well)
 
 
+def test_a_container_that_wanted_too_much_memory():
+    killed = {"Status": "exited", "ExitCode": 137, "OOMKilled": True}
+    state = container_state(attributes(State=killed, HostConfig={"Memory": 42_000_000}))
+    assert state.condition == "out of memory (42 MB)"
+    assert state.was_out_of_memory
+    # The engine also says so of one whose health check was killed, and which runs on.
+    alive = {"Status": "running", "ExitCode": 0, "OOMKilled": True}
+    assert container_state(attributes(State=alive)).condition == "running"
+
+
 def test_a_container_without_labels_has_its_name():
     assert container_state(attributes(Config={"Labels": None})).service == "p-bridge-1"
 

@@ -3,7 +3,14 @@
 import pytest
 from docker.errors import APIError, DockerException
 
-from pico_gz.cli.tools.containers.engine import Engine, Usage, docker_errors, engine_problem
+from pico_gz.cli.tools.containers import engine as engine_module
+from pico_gz.cli.tools.containers.engine import (
+    GET_COMPOSE,
+    Engine,
+    Usage,
+    docker_errors,
+    engine_problem,
+)
 from pico_gz.errors import MissingProgramError, PicoGzError
 
 
@@ -155,3 +162,30 @@ def test_a_container_for_one_question_never_stays(answer):
     assert client.containers.log == ["start", "remove"]
     assert client.containers.options["labels"] == {"pico_gz.run": "mine"}
     assert client.containers.options["network_mode"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("dockerd", "word"), [("/usr/sbin/dockerd", "Start it: sudo"), (None, "Install Docker Engine")]
+)
+def test_an_engine_that_is_not_installed_cannot_be_started(monkeypatch, dockerd, word):
+    monkeypatch.setattr(engine_module.sys, "platform", "linux")
+    monkeypatch.setattr(engine_module.shutil, "which", lambda name, path: dockerd)
+    assert engine_problem("").hint.startswith(word)
+
+
+def test_an_engine_that_is_not_on_this_users_path_is_found(monkeypatch):
+    asked = []
+    monkeypatch.setattr(engine_module.sys, "platform", "linux")
+    monkeypatch.setattr(engine_module.shutil, "which", lambda name, path: asked.append(path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    engine_problem("")
+    assert "/usr/sbin" in asked[0].split(":")
+
+
+def test_without_an_engine_the_other_way_is_named():
+    assert "pico-gz ctl status" in engine_problem("").hint
+
+
+def test_compose_is_called_differently_everywhere():
+    for name in ("docker-compose-plugin (Docker", "docker-compose-v2 (Ubuntu)", "Debian"):
+        assert name in GET_COMPOSE.replace("\n", " ")

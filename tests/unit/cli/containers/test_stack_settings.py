@@ -2,17 +2,21 @@
 
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from pico_gz.cli.tools.containers.engine import ContainerState
+from pico_gz.cli.tools.containers import stack
+from pico_gz.cli.tools.containers.engine import ContainerState, Usage
 from pico_gz.cli.tools.containers.stack import (
     StackSettings,
     addresses,
+    gcs_ports_of_others,
+    look,
     prepare_runs,
     require_readable,
 )
-from pico_gz.errors import ConfigError
+from pico_gz.errors import ConfigError, MissingProgramError
 
 
 def test_services_and_images():
@@ -31,6 +35,89 @@ def test_variables_of_the_compose_file():
     assert (variables["DASHBOARD_PORT"], variables["MAVLINK_TCP_PORT"]) == ("8185", "5860")
     assert variables["MAVLINK_TCP_INSIDE"] == "5760"
     assert "SEED" not in variables
+
+
+def test_the_ground_stations_port_moves_with_the_others():
+    settings = StackSettings(port_offset=100)
+    assert settings.variables()["GCS_PORT"] == "14650"
+    assert StackSettings(mavlink_base=15000).variables()["GCS_PORT"] == "15000"
+    with pytest.raises(ConfigError, match="UDP port to 65750"):
+        StackSettings(port_offset=51_200)
+
+
+class FakeEngine:
+    """Answers for containers as given; ``cat`` in a container shows its token."""
+
+    def __init__(self, *states):
+        self.states = states
+
+    def containers(self, run=None):
+        return [state for state in self.states if run in (None, state.run)]
+
+    def usages(self, ids):
+        return {one: Usage(1.0, 2) for one in ids}
+
+    def ask_inside(self, container_id, command):
+        return {"token": "to/ken"} if command[0] == "cat" else {"state": "running"}
+
+
+def container(run="other", service="lightweight", state="running", **environ):
+    return ContainerState(
+        id=f"{run}_{service}", service=service, state=state, run=run, environ=environ,
+        ports={8085: "127.0.0.1:8085"} if service != "bridge" else {},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "ports"),
+    [
+        (container(), {14550: "other"}),
+        (container(PICO_GZ_GCS_PORT="14650"), {14650: "other"}),
+        (container(PICO_GZ_OUTSIDE_TCP="127.0.0.1:5860"), {14650: "other"}),
+        (container(PICO_GZ_OUTSIDE_TCP="127.0.0.1:0"), {14550: "other"}),
+        (container(PICO_GZ_GCS_HOST="192.0.2.1"), {}),
+        (container(service="gazebo"), {}),
+        (container(state="exited"), {}),
+        (container(run="mine"), {}),
+    ],
+)
+def test_ground_station_ports_of_other_runs(other, ports):
+    assert gcs_ports_of_others("mine", FakeEngine(other)) == ports
+
+
+def test_two_runs_on_one_udp_port_are_warned_of(monkeypatch, tmp_path):
+    """Before anything is started: here Compose fails at once."""
+    monkeypatch.setattr(stack, "require_compose", lambda: "2.26")
+    monkeypatch.setattr(stack, "_require_free_ports", lambda settings: None)
+    monkeypatch.setattr(stack, "prepare_runs", lambda folder: {})
+    monkeypatch.setattr(stack, "build_context", Mock(side_effect=ConfigError("far enough")))
+    said = []
+    for offset in (0, 100):
+        settings = StackSettings(name="mine", port_offset=offset, runs=tmp_path)
+        with pytest.raises(ConfigError, match="far enough"):
+            stack.start(
+                settings, FakeEngine(container()), build=None, timeout_s=1, report=said.append
+            )
+    (line,) = said
+    assert "the run other sends to UDP 14550, too" in line
+
+
+def test_without_compose_no_folder_is_made(monkeypatch, tmp_path):
+    missing = Mock(side_effect=MissingProgramError("There is no 'docker compose' here."))
+    monkeypatch.setattr(stack, "require_compose", missing)
+    settings = StackSettings(runs=tmp_path / "runs", port_offset=20_000)
+    with pytest.raises(MissingProgramError):
+        stack.start(settings, FakeEngine(), build=None, timeout_s=1, report=print)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_status_has_the_address_of_the_view_wherever_the_port_is_published():
+    gazebo, bridge = container("a", "gazebo"), container("a", "bridge")
+    states = {s.container.service: s for s in look("a", FakeEngine(gazebo, bridge))}
+    assert states["bridge"].view == "http://127.0.0.1:8085/?token=to%2Fken"
+    assert states["gazebo"].view == ""
+    (ended,) = look("b", FakeEngine(container("b", state="exited")))
+    assert ended.view == ""
 
 
 def test_a_fleet_without_tcp_still_has_a_valid_compose_file():

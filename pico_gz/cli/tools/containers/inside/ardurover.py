@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pico_gz.cli.tools.containers.inside.settings import (
     RUNS_FOLDER,
     ServiceSettings,
+    require_fleet,
     require_runs,
     run_service,
 )
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         raise MissingProgramError(f"There is no {PROGRAM} in this image.")
     require_runs()
     settings = ServiceSettings.read(os.environ)
+    require_fleet(settings)
     fleet = load_fleet(settings.fleet_file, _overrides(settings), environ=_numeric_gcs_host())
     commands = _commands(fleet)
     write_parameter_files(fleet, RUNS_FOLDER)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from pico_gz.errors import PicoGzError
+from pico_gz.cli.tools.containers.inside.watch import watch
 from pico_gz.gazebo.gz_messages import CLOCK, read_texts
 from pico_gz.gazebo.worker_client import GzTransport
 
@@ -60,12 +60,7 @@ _UDP_TABLES = (Path("/proc/net/udp"), Path("/proc/net/udp6"))
 
 def main() -> int:
     """Print what is found and return 0 or 1."""
-    try:
-        well, text = examine(read_state())
-    except PicoGzError as error:
-        well, text = False, error.message
-    sys.stdout.write(text + "\n")
-    return 0 if well else 1
+    return watch(lambda: examine(read_state()))
 
 
 def examine(state: WorldState | None) -> tuple[bool, str]:

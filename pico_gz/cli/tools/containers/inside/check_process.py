@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pico_gz.cli.tools.containers.inside.watch import watch
+
 _PROCESSES = Path("/proc")
 _DEAD = ("Z", "X")
 
@@ -16,9 +18,13 @@ _DEAD = ("Z", "X")
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if as many processes of the program run as there should be."""
     program, wanted = arguments[0], int(arguments[1]) if len(arguments) > 1 else 1
-    found = running(program, _PROCESSES)
-    sys.stdout.write(f"{found} running: {program}\n")
-    return 0 if found >= wanted else 1
+    return watch(lambda: examine(program, wanted))
+
+
+def examine(program: str, wanted: int, processes: Path = _PROCESSES) -> tuple[bool, str]:
+    """Whether enough of them run, and one line about it."""
+    found = running(program, processes)
+    return found >= wanted, f"{found} running: {program}"
 
 
 def running(program: str, processes: Path) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from pico_gz.cli.tools.containers.inside.check_gazebo import WorldState, write_state
-from pico_gz.cli.tools.containers.inside.settings import ServiceSettings, run_service
+from pico_gz.cli.tools.containers.inside.settings import ServiceSettings, require_fleet, run_service
 from pico_gz.core.resources import resource_path
 from pico_gz.errors import LaunchError, MissingProgramError
 from pico_gz.gazebo.gz_messages import CLOCK
@@ -50,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     settings = ServiceSettings.read(os.environ)
+    require_fleet(settings)
     fleet = load_fleet(settings.fleet_file, _overrides(settings))
     folder = new_run_folder()
     world = _world(fleet, folder)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TextIO
 
 from pico_gz.errors import ConfigError, PicoGzError
 
@@ -14,6 +17,11 @@ from pico_gz.errors import ConfigError, PicoGzError
 FLEET_FILE = Path("/fleet/fleet.toml")
 FLEET_FOLDER = Path("/fleet_dir")
 RUNS_FOLDER = Path("/runs")
+# Holds the token of the browser view, for pico-gz status; gone with the container's start.
+VIEW_FILE = Path("/tmp/pico_gz_view.json")
+
+# The fleet file of a stack without FLEET.
+DEFAULT_FLEET = "worlds/default.toml"
 
 # Instead of an adapter: every vehicle has the one that the fleet file says.
 AS_WRITTEN = "as_written"
@@ -107,6 +115,20 @@ def _switch(environ: Mapping[str, str], name: str, *, default: bool) -> bool:
     return text in _ON
 
 
+def require_fleet(settings: ServiceSettings) -> None:
+    """Find out that the fleet file cannot be read, with the remedy that its owner has.
+
+    Raises:
+        ConfigError: it is closed to the user of this container.
+    """
+    if not os.access(settings.fleet_file, os.R_OK):
+        raise ConfigError(
+            f"The fleet file {settings.fleet_file} is closed to user {os.getuid()}, "
+            "who runs in this container.",
+            hint="chmod o+r the file and o+rx its folder, or PICO_GZ_USER=$(id -u):$(id -g)",
+        )
+
+
 def require_runs(folder: Path = RUNS_FOLDER) -> None:
     """Find out that nothing can be written before anything else starts.
 
@@ -125,10 +147,50 @@ BAD_SETTINGS = 2
 
 
 def run_service(main: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
-    """Run a service and return its exit code."""
-    try:
-        return main(arguments)
-    except PicoGzError as error:
-        hint = f"\n{error.hint}" if error.hint else ""
-        sys.stderr.write(f"Error: {error.message}{hint}\n")
-        return BAD_SETTINGS
+    """Run a service and return its exit code; its errors have the names outside."""
+    with contextlib.redirect_stderr(OutsideNames(sys.stderr, outside_names(os.environ))):
+        try:
+            return main(arguments)
+        except PicoGzError as error:
+            hint = f"\n{error.hint}" if error.hint else ""
+            sys.stderr.write(f"Error: {error.message}{hint}\n")
+            return BAD_SETTINGS
+
+
+def outside_names(environ: Mapping[str, str]) -> dict[str, str]:
+    """What this container calls things -> what the user of Compose calls them."""
+    folder = environ.get("FLEET_DIR", "")
+    # A written Compose file names the folder as it is inside; its files need none.
+    folder = "" if folder == str(FLEET_FOLDER) else f"{folder.rstrip('/')}/"
+    return {
+        str(_fleet_file(environ)): environ.get("FLEET") or DEFAULT_FLEET,
+        f"{FLEET_FOLDER}/": folder,
+        "[net] gcs_host": "GCS_HOST",
+        "PICO_GZ_GCS_HOST": "GCS_HOST",
+        "PICO_GZ_GCS_PORT": "GCS_PORT",
+        "PICO_GZ_DASHBOARD_TOKEN": "DASHBOARD_TOKEN",
+        "PICO_GZ_DASHBOARD": "DASHBOARD_PORT",
+        **{f"--{name.lower()}": name for name in ("AUTOPILOT", "GCS", "ROVERS", "SEED", "SPEED")},
+    }
+
+
+class OutsideNames(io.TextIOBase):
+    """A stream that writes some words as other ones."""
+
+    def __init__(self, stream: TextIO, names: Mapping[str, str]) -> None:
+        self._stream = stream
+        self._names = names
+
+    def write(self, text: str) -> int:
+        for inside, outside in self._names.items():
+            text = text.replace(inside, outside)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()

@@ -82,7 +82,7 @@ export class MapView {
     this.redraw();
   }
 
-  /** Tell where the pointer is, in metres. */
+  /** Show where the pointer is, in metres. */
   showPlace(place) {
     const height = place && this.#terrain.heightAt(place.north, place.east);
     const parts = place ? [`N ${fixed(place.north, 2)}`, `E ${fixed(place.east, 2)}`] : [];

@@ -1,4 +1,4 @@
-/** Where everybody has been. */
+/** Where the rovers have been. */
 
 const ALL_POINTS = 24000;
 

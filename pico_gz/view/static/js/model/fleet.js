@@ -5,7 +5,7 @@ import { Rover } from "./rover.js";
 const KEPT_EVENTS = 400;
 
 /**
- * Tells `hello`, `frame`, `rows`, `plans`, `figures`, `events`, `focus`, `select` and `online`.
+ * Emits `hello`, `frame`, `rows`, `plans`, `figures`, `events`, `focus`, `select` and `online`.
  */
 export class Fleet extends EventTarget {
   /** @type {Map<number, Rover>} by id, in id order */
@@ -25,14 +25,14 @@ export class Fleet extends EventTarget {
     this.connection = connection;
     const on = (type, act) => connection.addEventListener(type, (event) => {
       act(event.detail);
-      this.#tell(type);
+      this.#emit(type);
     });
     on("hello", (message) => this.#begin(message));
     on("frame", (frame) => this.#move(frame));
     on("rows", ({ rows }) => this.#setRows(rows));
     on("plans", ({ plans }) => this.#setPlans(plans));
     on("figures", (figures) => { this.figures = figures; });
-    on("events", ({ events, anew }) => this.#addEvents(events, anew));
+    on("events", ({ events, reset }) => this.#addEvents(events, reset));
     on("focus", (focus) => { this.focus = focus.id === this.selectedId ? focus : this.focus; });
     connection.addEventListener("closed", () => this.#setOnline(false));
   }
@@ -47,7 +47,7 @@ export class Fleet extends EventTarget {
     this.selectedId = this.rovers.has(id) ? id : 0;
     this.focus = null;
     this.connection.focus(this.selectedId);
-    this.#tell("select");
+    this.#emit("select");
   }
 
   /** Choose the next rover in id order, or the one before. */
@@ -83,7 +83,7 @@ export class Fleet extends EventTarget {
     );
     if (!sameRun || !this.rovers.has(this.selectedId)) this.selectedId = 0;
     this.#setOnline(true);
-    this.#tell("select");
+    this.#emit("select");
   }
 
   #move({ state, time, places }) {
@@ -107,19 +107,19 @@ export class Fleet extends EventTarget {
     }
   }
 
-  /** @param {boolean} anew a replay went back: what was known lies in the future now */
-  #addEvents(events, anew) {
-    this.eventsAnew = anew;
+  /** @param {boolean} reset a replay went back: what was known lies in the future now */
+  #addEvents(events, reset) {
+    this.eventsReset = reset;
     this.newEvents = events;
-    this.events = [...(anew ? [] : this.events), ...events].slice(-KEPT_EVENTS);
+    this.events = [...(reset ? [] : this.events), ...events].slice(-KEPT_EVENTS);
   }
 
   #setOnline(online) {
     this.online = online;
-    this.#tell("online");
+    this.#emit("online");
   }
 
-  #tell(type) {
+  #emit(type) {
     this.dispatchEvent(new Event(type));
   }
 }

@@ -1,8 +1,8 @@
 /** Where one rover has been: a bounded list of points, at least a bit apart. */
 
 const SPACING_M = 0.15;
-const MOST_POINTS = 1500;
-// Nobody drives this far between two updates: it was put somewhere else.
+const MAX_POINTS = 1500;
+// No rover drives this far between two updates: it was put somewhere else.
 const JUMP_M = 4;
 
 export class Trail {
@@ -23,6 +23,6 @@ export class Trail {
       if (apart > JUMP_M) points.push(NaN, NaN);
     }
     points.push(north, east);
-    if (points.length > 2 * MOST_POINTS) points.splice(0, MOST_POINTS / 2);
+    if (points.length > 2 * MAX_POINTS) points.splice(0, MAX_POINTS / 2);
   }
 }

@@ -60,19 +60,19 @@ export class Connection extends EventTarget {
   #opened() {
     this.#retryMs = FIRST_RETRY_MS;
     this.focus(this.#focus);
-    this.#tell("open");
+    this.#emit("open");
   }
 
   #heard(data) {
     this.#heardAt = performance.now();
     if (typeof data !== "string") {
       const frame = decodeFrame(data);
-      if (frame) this.#tell("frame", frame);
+      if (frame) this.#emit("frame", frame);
       return;
     }
     const message = JSON.parse(data);
     if (message.t === "answer") this.#answered(message);
-    else this.#tell(message.t, message);
+    else this.#emit(message.t, message);
   }
 
   #answered({ n, ok, message, hint }) {
@@ -87,7 +87,7 @@ export class Connection extends EventTarget {
     this.#socket = null;
     for (const { reject } of this.#waiting.values()) reject(new Error("The connection was lost."));
     this.#waiting.clear();
-    this.#tell("closed", { code: event.code });
+    this.#emit("closed", { code: event.code });
     setTimeout(() => this.open(), this.#retryMs);
     this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 1.6);
   }
@@ -97,7 +97,7 @@ export class Connection extends EventTarget {
     if (open && performance.now() - this.#heardAt > SILENCE_MS) this.#socket.close();
   }
 
-  #tell(type, detail) {
+  #emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }

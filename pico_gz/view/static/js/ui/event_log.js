@@ -16,7 +16,7 @@ export class EventLog {
     this.fleet = fleet;
     fleet.addEventListener("hello", () => this.#list.replaceChildren());
     fleet.addEventListener("events", () => {
-      if (fleet.eventsAnew) this.#rebuild();
+      if (fleet.eventsReset) this.#rebuild();
       else this.#add(fleet.newEvents);
     });
     this.#warningsOnly.addEventListener("change", () => this.#rebuild());

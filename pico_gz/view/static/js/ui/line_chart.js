@@ -16,11 +16,11 @@ export class LineChart {
    * @param {object} options
    * @param {string} options.title
    * @param {string} options.unit
-   * @param {number} options.digits of the value that is told
-   * @param {{series: import("../model/series.js").Series, name?: string}[]} options.lines first is told
+   * @param {number} options.digits of the value that is shown as text
+   * @param {{series: import("../model/series.js").Series, name?: string}[]} options.lines the first is shown as text
    * @param {number} [options.least] smallest span of the vertical axis
    * @param {boolean} [options.signed] zero is in the middle
-   * @param {boolean} [options.liveOnly] a recording does not tell it
+   * @param {boolean} [options.liveOnly] a recording does not have it
    */
   constructor(options) {
     this.options = { least: 1, signed: false, ...options };

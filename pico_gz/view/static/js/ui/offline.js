@@ -22,7 +22,7 @@ export class OfflineNote {
       const { status } = await fetch("api/state", { cache: "no-store" });
       if (!fleet.online) setText(byId("offline"), status === 403 ? REFUSED : LOST);
     } catch {
-      // Nobody is there: LOST says so already.
+      // No answer: LOST says so already.
     }
   }
 }

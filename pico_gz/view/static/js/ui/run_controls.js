@@ -29,7 +29,7 @@ export class RunControls {
     this.#ask(this.fleet.state === "paused" ? "resume" : "pause");
   }
 
-  /** Do single steps; a run that goes on is paused first. */
+  /** Do single steps; a running run is paused first. */
   async step(count = 1) {
     if (this.fleet.state !== "paused") await this.#ask("pause");
     this.#ask("step", { count });

@@ -1,4 +1,4 @@
-/** Light and dark: follows the system until somebody chooses; the canvases read their colours here. */
+/** Light and dark: follows the system until the user chooses; the canvases read their colours here. */
 
 import { byId } from "./dom.js";
 

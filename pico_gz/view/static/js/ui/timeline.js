@@ -42,11 +42,11 @@ export class Timeline {
   #follow() {
     if (byId("timeline").hidden || this.#held || this.#asking) return;
     this.#slider.value = this.fleet.time;
-    this.#tellTime(this.fleet.time);
+    this.#showTime(this.fleet.time);
   }
 
   async #seek(time) {
-    this.#tellTime(time);
+    this.#showTime(time);
     this.#wanted = time;
     if (this.#asking) return;
     this.#asking = true;
@@ -60,7 +60,7 @@ export class Timeline {
     this.#follow();
   }
 
-  #tellTime(time) {
+  #showTime(time) {
     const now = clock(time);
     setText(byId("timeline-now"), now);
     this.#slider.setAttribute("aria-valuetext", `${now} of ${byId("timeline-end").textContent}`);

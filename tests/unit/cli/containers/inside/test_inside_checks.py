@@ -33,9 +33,9 @@ def answer(**changes):
 @pytest.mark.parametrize(
     ("after", "problem"),
     [
-        (answer(steps=11), ""),
+        (answer(steps=11), None),
         (answer(), "the run stands still at 0.1 s"),
-        (answer(state="paused"), ""),
+        (answer(state="paused"), None),
         (answer(state="failed", steps=11), "the run is failed"),
         (answer(steps=11, vehicles={"2": {"north_m": None}}), "vehicles without any state: 2"),
     ],

@@ -1,10 +1,20 @@
 """The environment of a service."""
 
+import io
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from pico_gz.cli.tools.containers.inside.settings import ServiceSettings, require_runs
+from pico_gz.cli.tools.containers.inside.settings import (
+    OutsideNames,
+    ServiceSettings,
+    outside_names,
+    require_fleet,
+    require_runs,
+    run_service,
+)
 from pico_gz.errors import ConfigError
 
 
@@ -50,3 +60,42 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_remedy(tmp_path):
     with pytest.raises(ConfigError, match="may not write to") as refused:
         require_runs(tmp_path / "nothing")
     assert "PICO_GZ_USER" in refused.value.hint
+
+
+def test_errors_have_the_names_of_the_compose_file(monkeypatch, capsys):
+    monkeypatch.setenv("FLEET", "/home/me/yard.toml")
+
+    def fail(_):
+        sys.stderr.write("Error: /fleet/fleet.toml: --rovers = 300: expected 1..255.\n")
+        raise ConfigError("Bad token.", hint="Leave PICO_GZ_DASHBOARD_TOKEN empty: [net] gcs_host")
+
+    assert run_service(fail, []) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: /home/me/yard.toml: ROVERS = 300: expected 1..255.",
+        "Error: Bad token.",
+        "Leave DASHBOARD_TOKEN empty: GCS_HOST",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "inside", "outside"),
+    [
+        ({}, "/fleet/fleet.toml", "worlds/default.toml"),
+        ({"FLEET": "a.toml"}, "/fleet/fleet.toml", "a.toml"),
+        ({"FLEET": "d/a.toml", "FLEET_DIR": "d"}, "/fleet_dir/a.toml", "d/a.toml"),
+        ({"FLEET": "d/a.toml", "FLEET_DIR": "d"}, "/fleet_dir/m.plan", "d/m.plan"),
+        ({"FLEET": "a.toml", "FLEET_DIR": "/fleet_dir"}, "/fleet_dir/m.plan", "m.plan"),
+    ],
+)
+def test_files_have_the_names_outside(environ, inside, outside):
+    stream = io.StringIO()
+    OutsideNames(stream, outside_names(environ)).write(f"{inside}: line 2")
+    assert stream.getvalue() == f"{outside}: line 2"
+
+
+def test_a_closed_fleet_file_is_named_with_its_remedy(tmp_path, monkeypatch):
+    settings = ServiceSettings(fleet_file=tmp_path / "fleet.toml")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ConfigError, match="closed to user") as refused:
+        require_fleet(settings)
+    assert "PICO_GZ_USER=$(id -u):$(id -g)" in refused.value.hint

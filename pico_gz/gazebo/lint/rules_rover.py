@@ -1,14 +1,28 @@
-"""Rules about controls: what a pulse width does to a joint."""
+"""Rules about a rover: its controls, IMU and wheels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pico_gz.gazebo.lint.document import Finding, Rule, Scene, Severity, Trap
+from pico_gz.gazebo.lint.document import (
+    ROLLED,
+    Finding,
+    Rule,
+    SdfScene,
+    Severity,
+    Trap,
+    angle_between,
+    each_world,
+    looks_like_degrees,
+    pose_angles,
+)
 from pico_gz.gazebo.lint.rules_plugin import (
+    DEFAULT_IMU,
     ControlFacts,
+    ardupilot_plugins,
     controls_of,
     each_plugin,
+    imu_of,
     is_true,
     is_wheel,
     joint_named,
@@ -20,14 +34,14 @@ from pico_gz.gazebo.sdf import Node
 DRIVES_AT_NEUTRAL = Trap(
     name="drives-at-neutral",
     severity=Severity.ERROR,
-    why="A vehicle that nobody commands gets 1500 us and drives off.",
+    why="A vehicle without commands gets 1500 us and drives off.",
     fix="<offset>-0.5</offset> with servo_min 1000 and servo_max 2000, multiplier twice the top"
     " speed.",
 )
 NEVER_MOVES = Trap(
     name="never-moves",
     severity=Severity.ERROR,
-    why="The command is zero whatever the pulse width.",
+    why="The command is zero at every pulse width.",
     fix="Set <multiplier> to twice the top speed, and servo_max above servo_min.",
 )
 NO_REVERSE = Trap(
@@ -92,7 +106,7 @@ _DRIVERS = {
 }  # fmt: skip
 
 
-def check_neutral(scene: Scene) -> Iterator[Finding]:
+def check_neutral(scene: SdfScene) -> Iterator[Finding]:
     """1500 us must be zero for what turns both ways, and for every wheel."""
     for plugin, control in _driving(scene):
         command = control.neutral_command
@@ -106,7 +120,7 @@ def check_neutral(scene: Scene) -> Iterator[Finding]:
             yield DRIVES_AT_NEUTRAL.at(control.node.line, message, severity=Severity.WARNING)
 
 
-def check_moves(scene: Scene) -> Iterator[Finding]:
+def check_moves(scene: SdfScene) -> Iterator[Finding]:
     """A command that is always the same."""
     for _, control in _driving(scene):
         low, high = (
@@ -117,7 +131,7 @@ def check_moves(scene: Scene) -> Iterator[Finding]:
             yield NEVER_MOVES.at(control.node.line, f"{control.joint!r} can never move.")
 
 
-def check_reverse(scene: Scene) -> Iterator[Finding]:
+def check_reverse(scene: SdfScene) -> Iterator[Finding]:
     """Torque limits of one sign on something that turns both ways."""
     for _, control in _driving(scene):
         limits = control.torque_limits
@@ -129,7 +143,7 @@ def check_reverse(scene: Scene) -> Iterator[Finding]:
             yield NO_REVERSE.at(control.node.line, message)
 
 
-def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_joints(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Joints that are not there."""
     model = model_of(plugin)
     if model is None or not scene.is_complete(model) or model.tag != "model":
@@ -140,7 +154,7 @@ def check_joints(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield JOINT_NOT_FOUND.at(control.node.line, message)
 
 
-def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_kinds(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Kinds of control that do not work without force, or without the joint's angle."""
     for control in controls_of(plugin):
         if control.kind in ("POSITION", "EFFORT") and not control.use_force:
@@ -151,7 +165,7 @@ def check_kinds(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield NO_JOINT_STATE.at(control.node.line, message)
 
 
-def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_channels(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Channels that a packet does not have."""
     count = 32 if is_true(plugin.value("have_32_channels")) else _SHORT_PACKET
     for control in controls_of(plugin):
@@ -160,7 +174,7 @@ def check_channels(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield TOO_FEW_CHANNELS.at(control.node.line, message)
 
 
-def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_drivers(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Another system that drives the same joint."""
     model = model_of(plugin)
     if model is None:
@@ -174,7 +188,7 @@ def check_drivers(scene: Scene, plugin: Node) -> Iterator[Finding]:
             yield OTHER_DRIVER.at(seen.line, f"{system} also drives {', '.join(both)}.")
 
 
-def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
+def check_settings(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
     """Settings without an effect."""
     reported: set[str] = set()
     for control in controls_of(plugin):
@@ -184,7 +198,7 @@ def check_settings(scene: Scene, plugin: Node) -> Iterator[Finding]:
                 yield UNUSED_SETTING.at(node.line, f"<{node.tag}> has no effect.")
 
 
-def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
+def _driving(scene: SdfScene) -> Iterator[tuple[Node, ControlFacts]]:
     """Controls that turn something, with their plugins."""
     for plugin in own_plugins(scene):
         for control in controls_of(plugin):
@@ -192,7 +206,7 @@ def _driving(scene: Scene) -> Iterator[tuple[Node, ControlFacts]]:
                 yield plugin, control
 
 
-def _angle_is_known(scene: Scene, plugin: Node, control: ControlFacts) -> bool:
+def _angle_is_known(scene: SdfScene, plugin: Node, control: ControlFacts) -> bool:
     model = model_of(plugin)
     if model is None or not scene.is_complete(model):
         return True
@@ -208,9 +222,143 @@ def _system(plugin: Node) -> str:
     return plugin.name.rsplit("::", 1)[-1]
 
 
+NO_IMU_NAME = Trap(
+    name="no-imu-name",
+    severity=Severity.WARNING,
+    why=f"The plugin then looks for {DEFAULT_IMU!r} anywhere in the model and takes the first.",
+    fix="<imuName>base_link::imu_sensor</imuName>, with the link before the sensor.",
+)
+IMU_NOT_FOUND = Trap(
+    name="imu-not-found",
+    severity=Severity.ERROR,
+    why="Without an IMU the plugin never answers a servo packet.",
+    fix="Add an imu sensor, and write link::sensor into <imuName>.",
+)
+IMU_NOT_ROLLED = Trap(
+    name="imu-not-rolled",
+    severity=Severity.ERROR,
+    why="The plugin passes gyro and accelerometer on as they are, and the autopilot expects"
+    " forward, right, down: gravity then points up.",
+    fix='<pose degrees="true">0 0 0 180 0 0</pose> in the imu sensor, the same turn as'
+    " modelXYZToAirplaneXForwardZDown.",
+)
+IMU_TOPIC = Trap(
+    name="imu-topic",
+    severity=Severity.ERROR,
+    why="The plugin listens on the sensor's default topic only and sends empty replies without"
+    " end and without an error.",
+    fix="Remove <topic> from the imu sensor.",
+)
+IMU_TOO_SLOW = Trap(
+    name="imu-too-slow",
+    severity=Severity.WARNING,
+    why="The plugin answers in every physics step; between two samples it repeats the old one,"
+    " and the estimator sees steps.",
+    fix="Set <update_rate> to 1 / max_step_size or more.",
+)
+MESH_WHEEL = Trap(
+    name="mesh-wheel",
+    severity=Severity.WARNING,
+    why="A mesh rolls on its facets: the rover shakes, and contacts cost much more time.",
+    fix="Keep the mesh as the visual; use a <cylinder> or <sphere> as the collision.",
+)
+
+_ONE_DEGREE = 0.0175
+
+
+def check_imu_name(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
+    """The name is missing, or names nothing."""
+    named = plugin.child("imuName") is not None
+    model = model_of(plugin)
+    known = model is not None and model.tag == "model" and scene.is_complete(model)
+    sensor = imu_of(scene, plugin)
+    if sensor is None and known:
+        wanted = plugin.value("imuName") or DEFAULT_IMU
+        yield IMU_NOT_FOUND.at(plugin.line, f"This model has no imu sensor {wanted!r}.")
+    elif not named:
+        yield NO_IMU_NAME.at(plugin.line, "imuName is missing.")
+
+
+def check_imu_pose(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
+    """The sensor must be turned against its link as the airplane frame is against the model."""
+    seen = imu_of(scene, plugin)
+    if seen is None:
+        return
+    pose = seen.node.child("pose")
+    if pose is not None and pose.attributes.get("relative_to"):
+        return
+    given = pose_angles(pose) or (0.0, 0.0, 0.0)
+    frame = plugin.child("modelXYZToAirplaneXForwardZDown")
+    wanted = None if looks_like_degrees(frame) else pose_angles(frame)
+    if angle_between(given, wanted or ROLLED) > _ONE_DEGREE:
+        line = pose.line if pose is not None and seen.line == seen.node.line else seen.line
+        yield IMU_NOT_ROLLED.at(line, f"The IMU {seen.node.name!r} is not rolled by 180 degrees.")
+
+
+def check_imu_topic(scene: SdfScene, plugin: Node) -> Iterator[Finding]:
+    """The sensor has a topic of its own."""
+    seen = imu_of(scene, plugin)
+    topic = seen.node.child("topic") if seen else None
+    if seen is not None and topic is not None and topic.text.strip():
+        message = f"The IMU {seen.node.name!r} publishes on {topic.text.strip()!r}."
+        yield IMU_TOPIC.at(seen.line, message)
+
+
+def check_imu_rate(scene: SdfScene, world: Node) -> Iterator[Finding]:
+    """The sensor is slower than physics; 0 is every step."""
+    physics = world.child("physics")
+    step_s = physics.number("max_step_size", 0.001) if physics else 0.001
+    if not step_s > 0.0:
+        return
+    plugins = {seen.node: seen.line for seen in ardupilot_plugins(scene)}
+    for plugin, line in plugins.items():
+        seen = imu_of(scene, plugin)
+        rate_hz = seen.node.number("update_rate", 0.0) if seen else 0.0
+        if seen and 0.0 < rate_hz < 0.999 / step_s:
+            message = f"The IMU runs at {rate_hz:g} Hz, physics at {1.0 / step_s:g} Hz."
+            yield IMU_TOO_SLOW.at(_line(seen.node, plugin, line), message)
+
+
+def check_wheels(scene: SdfScene) -> Iterator[Finding]:
+    """Wheels that collide as meshes."""
+    driven = _driven_links(scene)
+    for link in scene.own("link"):
+        if link not in driven and "wheel" not in link.name.lower():
+            continue
+        for collision in link.all("collision"):
+            geometry = collision.child("geometry")
+            mesh = geometry.child("mesh") if geometry else None
+            if mesh is not None:
+                yield MESH_WHEEL.at(mesh.line, f"The wheel {link.name!r} collides as a mesh.")
+
+
+def _driven_links(scene: SdfScene) -> set[Node]:
+    """Links that a VELOCITY control turns and that stand on the ground by their name."""
+    links: set[Node] = set()
+    for plugin in own_plugins(scene):
+        model = model_of(plugin)
+        if model is None:
+            continue
+        for control in controls_of(plugin):
+            joint = joint_named(scene, plugin, control.joint)
+            if joint is None or control.kind != "VELOCITY" or "wheel" not in joint.name.lower():
+                continue
+            child = joint.value("child").split("::")[-1]
+            links |= {link for link in model.all("link") if link.name == child}
+    return links
+
+
+def _line(sensor: Node, plugin: Node, plugin_line: int) -> int:
+    """The sensor's line if it is in this file, else that of the include."""
+    return sensor.line if plugin.line == plugin_line else plugin_line
+
+
 RULES: tuple[Rule, ...] = (
     *each_plugin(check_joints, check_kinds, check_channels, check_drivers, check_settings),
     check_neutral,
     check_moves,
     check_reverse,
+    *each_plugin(check_imu_name, check_imu_pose, check_imu_topic),
+    *each_world(check_imu_rate),
+    check_wheels,
 )

@@ -1,4 +1,4 @@
-"""The ground of a world as SDF and as a mesh."""
+"""Ground and obstacles of a world as SDF, and the ground's mesh."""
 
 from __future__ import annotations
 
@@ -12,20 +12,27 @@ from numpy.typing import NDArray
 from pico_gz.errors import WorldTemplateError
 from pico_gz.gazebo.worlds.parts import (
     AT_ORIGIN,
+    BRICK,
     CONCRETE,
     GRASS,
+    ORANGE,
+    STEEL,
+    WHITE,
+    WOOD,
     BoxShape,
     Collision,
     Colour,
+    CylinderShape,
     Friction,
-    Link,
     MeshShape,
     Placement,
     PlaneShape,
+    SdfLink,
     Shape,
     Visual,
 )
 from pico_gz.gazebo.worlds.render import GROUND_NAME, StaticModel
+from pico_gz.simulator.obstacles import Disc, Obstacle, Outline, Wall, outline
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
 
 MESH_NAME = "terrain.obj"
@@ -202,9 +209,78 @@ def _piece(
 
 
 def _ground(*pieces: tuple[Visual, Collision], files: Mapping[str, str] | None = None) -> Ground:
-    link = Link(
+    link = SdfLink(
         name="link",
         visuals=tuple(visual for visual, _ in pieces),
         collisions=tuple(collision for _, collision in pieces),
     )
     return Ground(model=StaticModel(name=GROUND_NAME, link=link), files=files or {})
+
+
+# A trim stands out by this much, or the two surfaces would flicker.
+PROUD = 1.02
+
+
+def obstacle_name(number: int) -> str:
+    """What an obstacle is called in a world, by its place in the fleet file from 1."""
+    return f"obstacle_{number}"
+
+
+def obstacle_model(obstacle: Obstacle, number: int, terrain: Terrain) -> StaticModel:
+    """An obstacle, standing on the ground and reaching into it where that slopes."""
+    plan = outline(obstacle)
+    ground_m = _height(terrain, plan.north_m, plan.east_m)
+    bottom_m = min(_height(terrain, *corner) for corner in _corners(plan))
+    height_m = ground_m + obstacle.height_m - bottom_m
+    at = Placement(
+        x_m=plan.east_m,
+        y_m=plan.north_m,
+        z_m=bottom_m + 0.5 * height_m,
+        # The outline's first side looks along (cos, sin) in north and east.
+        yaw_rad=math.atan2(plan.cos, plan.sin),
+    )
+    link = _obstacle_link(obstacle, plan, height_m)
+    return StaticModel(name=obstacle_name(number), link=link, at=at)
+
+
+def _obstacle_link(obstacle: Obstacle, plan: Outline, height_m: float) -> SdfLink:
+    if isinstance(obstacle, Disc):
+        post = CylinderShape(obstacle.radius_m, height_m)
+        ring = CylinderShape(PROUD * obstacle.radius_m, 0.2 * height_m)
+        return solid(post, ORANGE, trim(ring, WHITE, 0.2 * height_m))
+    body = BoxShape(2.0 * plan.half_a_m, 2.0 * plan.half_b_m, height_m)
+    if isinstance(obstacle, Wall):
+        coping = BoxShape(body.x_m, 1.2 * body.y_m, 0.06 * height_m)
+        return solid(body, BRICK, trim(coping, CONCRETE, 0.49 * height_m))
+    strap = BoxShape(PROUD * body.x_m, PROUD * body.y_m, 0.08 * height_m)
+    return solid(body, WOOD, trim(strap, STEEL, 0.25 * height_m))
+
+
+def solid(shape: Shape, colour: Colour, *trims: Visual) -> SdfLink:
+    """A link of one shape, with visuals on it."""
+    return SdfLink(
+        name="link",
+        visuals=(Visual(name="body", shape=shape, colour=colour), *trims),
+        collisions=(Collision(name="body", shape=shape),),
+    )
+
+
+def trim(shape: Shape, colour: Colour, z_m: float) -> Visual:
+    """A visual at a height of the link."""
+    return Visual(name="trim", shape=shape, colour=colour, at=Placement(z_m=z_m))
+
+
+def _height(terrain: Terrain, north_m: float, east_m: float) -> float:
+    return float(terrain.height_m(north_m, east_m))
+
+
+def _corners(plan: Outline) -> list[tuple[float, float]]:
+    """The corners of an outline and its middle, north and east."""
+    a_m, b_m = plan.half_a_m + plan.round_m, plan.half_b_m + plan.round_m
+    return [
+        (
+            plan.north_m + i * a_m * plan.cos - j * b_m * plan.sin,
+            plan.east_m + i * a_m * plan.sin + j * b_m * plan.cos,
+        )
+        for i, j in ((0, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
+    ]

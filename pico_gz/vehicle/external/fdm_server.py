@@ -3,7 +3,7 @@
 One UDP socket per vehicle. In lockstep one new frame is one step: ``hand_over`` answers the
 frame that is owed a record, ``collect`` waits for the next one. A repeated frame is answered
 with the last record again and is no new command. Before an autopilot has connected its vehicle
-stands in neutral and nobody waits for it.
+stands in neutral and is not waited for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SENT_FIELDS = frozenset({"imu", "rangefinders", "battery"})
 class _Served:
     """One vehicle with its socket."""
 
-    __slots__ = ("connection", "newest", "socket", "told_no_truth", "writer")
+    __slots__ = ("connection", "newest", "reported_no_truth", "socket", "writer")
 
     def __init__(
         self, connection: FdmConnection, writer: RecordWriter, socket: DatagramTransport
@@ -48,7 +48,7 @@ class _Served:
         self.writer = writer
         self.socket = socket
         self.newest: bytes | None = None
-        self.told_no_truth = False
+        self.reported_no_truth = False
 
 
 class FdmServer:
@@ -57,12 +57,12 @@ class FdmServer:
     Args:
         vehicles: whom, and on which ports.
         lockstep: one packet, one step; otherwise every record is sent as it comes and a silent
-            autopilot's vehicle stands in neutral after ``silence_timeout_s``.
+            autopilot's vehicle stands in neutral after ``SILENCE_TIMEOUT_S``.
         profile: the releases of ArduPilot to write for.
         wait_for_all: also wait for autopilots that never connected.
         host: address to bind.
         geodetic: turns metres into latitude, longitude, altitude; profile 4.7 sends them.
-        on_event: told what should be told to people: kind, text, vehicle id.
+        on_event: called with what people should know: kind, text, vehicle id.
 
     Raises:
         PortClashError: a port is taken; names the vehicle, the port and its owner.
@@ -79,7 +79,6 @@ class FdmServer:
         wait_for_all: bool = False,
         host: str = "127.0.0.1",
         geodetic: Geodetic | None = None,
-        silence_timeout_s: float = SILENCE_TIMEOUT_S,
         on_event: Callable[[str, str, int], None] | None = None,
         network: Network | None = None,
     ) -> None:
@@ -88,7 +87,6 @@ class FdmServer:
         self._wait_for_all = wait_for_all
         self._host = host
         self._geodetic = geodetic
-        self._silence_timeout_s = silence_timeout_s
         self._on_event = on_event
         self._network: Network = network or UdpNetwork()
         self._poller = self._network.poller()
@@ -97,7 +95,7 @@ class FdmServer:
         self._fresh: set[int] = set()
         self._last_heard = 0
         self._now_us = 0
-        self._calm = RateLimitedLog(log)
+        self._limited_log = RateLimitedLog(log)
         try:
             for vehicle in vehicles:
                 self.add_vehicle(vehicle)
@@ -137,7 +135,6 @@ class FdmServer:
         self._fresh.discard(vehicle_id)
 
     def vehicle_ids(self) -> tuple[int, ...]:
-        """The vehicles it serves, in id order."""
         return tuple(self._served)
 
     def port(self, vehicle_id: int) -> int:
@@ -161,7 +158,7 @@ class FdmServer:
         self._require(vehicle_id).writer.set_imu_failing(failing)
 
     def sends(self, vehicle_id: int, field: str) -> bool:
-        """Whether records tell of this field of ``SensorData``; ArduPilot makes up the rest."""
+        """Whether records hold this field of ``SensorData``; ArduPilot makes up the rest."""
         vehicle = self._require(vehicle_id).connection.vehicle
         return vehicle.extra_keys or field in SENT_FIELDS
 
@@ -202,14 +199,13 @@ class FdmServer:
     def _miss_truth(
         self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
     ) -> None:
-        """Tell once that nobody will be answered; without sensors it may only be too early."""
-        if not served.told_no_truth and vehicle_id in records:
-            served.told_no_truth = True
-            text = "its simulator tells no position, so its autopilot gets no records."
+        """Report once that its autopilot gets no answer; without sensors it may be too early."""
+        if not served.reported_no_truth and vehicle_id in records:
+            served.reported_no_truth = True
+            text = "its simulator reports no position, so its autopilot gets no records."
             self._warn("no_truth", vehicle_id, text)
 
     def unanswered(self) -> tuple[int, ...]:
-        """Connected vehicles that were handed a record and have not answered it yet."""
         return tuple(sorted(self._unanswered)) if self._lockstep else ()
 
     def collect(
@@ -243,7 +239,7 @@ class FdmServer:
         """Take every vehicle's answer, one after the other; the usual step.
 
         All of them are needed, and waiting for the one that must come next is cheaper than
-        asking who has come. False when somebody need not answer or keeps us waiting.
+        asking who has come. False when a vehicle need not answer or keeps us waiting.
         """
         expected = self._unanswered
         if not self._lockstep or len(expected) != len(self._served):
@@ -261,7 +257,7 @@ class FdmServer:
         text = (
             f"Vehicle {self._last_heard} is the slowest: the fleet waited {waited_s * 1e3:.0f} ms."
         )
-        if self._calm.warn("slow", now_s, text, SLOW_LINE_S) and self._on_event is not None:
+        if self._limited_log.warn("slow", now_s, text, SLOW_LINE_S) and self._on_event is not None:
             self._on_event("slow", text, self._last_heard)
 
     def _is_missing(self, waiting_for: Collection[int] | None) -> bool:
@@ -317,11 +313,11 @@ class FdmServer:
             elif arrival is Arrival.LATE:
                 continue
             elif arrival is Arrival.REFUSED:
-                self._tell_refusal(vehicle_id, connection)
+                self._report_refusal(vehicle_id, connection)
                 continue
             else:
                 repeated = False
-                self._tell_connection(vehicle_id, arrival, sender)
+                self._report_connection(vehicle_id, arrival, sender)
             self._unanswered.discard(vehicle_id)
             self._fresh.add(vehicle_id)
             self._last_heard = vehicle_id
@@ -335,7 +331,7 @@ class FdmServer:
             served.socket.send_to(data, connection.peer)
 
     def _repeat_reply(self, served: _Served) -> None:
-        """Say it again; an autopilot that nobody has answered yet gets the newest state."""
+        """Repeat the record; an autopilot without an answer so far gets the newest state."""
         data = served.connection.last_reply or served.newest
         if data is not None:
             self._reply(served, data)
@@ -345,37 +341,34 @@ class FdmServer:
         found = {}
         for vehicle_id, served in self._served.items():
             connection = served.connection
-            if (
-                connection.is_connected
-                and now_s - connection.last_heard_s > self._silence_timeout_s
-            ):
+            if connection.is_connected and now_s - connection.last_heard_s > SILENCE_TIMEOUT_S:
                 connection.forget_peer()
-                self._tell("silent", vehicle_id, "its autopilot is silent; it stands in neutral.")
+                self._report("silent", vehicle_id, "its autopilot is silent; it stands in neutral.")
                 found[vehicle_id] = connection.neutral(self._now_us)
         return found
 
-    # --- what people are told -------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------
 
-    def _tell_connection(self, vehicle_id: int, arrival: Arrival, sender: object) -> None:
+    def _report_connection(self, vehicle_id: int, arrival: Arrival, sender: object) -> None:
         served = self._served[vehicle_id]
-        # What the predecessor was told is no answer to the newcomer's repeats.
+        # What the predecessor was sent is no answer to the newcomer's repeats.
         served.connection.last_reply = None
         what = "restarted" if arrival is Arrival.RESTARTED else "connected"
         host, port = sender if isinstance(sender, tuple) else ("", 0)
-        self._tell(arrival.value, vehicle_id, f"its autopilot has {what} from {host}:{port}.")
+        self._report(arrival.value, vehicle_id, f"its autopilot has {what} from {host}:{port}.")
 
-    def _tell_refusal(self, vehicle_id: int, connection: FdmConnection) -> None:
+    def _report_refusal(self, vehicle_id: int, connection: FdmConnection) -> None:
         if connection.refusal is not None:
             text = f"datagram refused: {connection.refusal.message} {connection.refusal.hint}"
             self._warn("refused", vehicle_id, text)
 
-    def _tell(self, kind: str, vehicle_id: int, text: str) -> None:
+    def _report(self, kind: str, vehicle_id: int, text: str) -> None:
         log.info("Vehicle %d: %s", vehicle_id, text)
         if self._on_event is not None:
             self._on_event(kind, f"Vehicle {vehicle_id}: {text}", vehicle_id)
 
     def _warn(self, kind: str, vehicle_id: int, text: str) -> None:
         full = f"Vehicle {vehicle_id}: {text}"
-        logged = self._calm.warn(f"{kind}{vehicle_id}", self._poller.now_s(), full)
+        logged = self._limited_log.warn(f"{kind}{vehicle_id}", self._poller.now_s(), full)
         if logged and self._on_event is not None:
             self._on_event(kind, full, vehicle_id)

@@ -67,10 +67,10 @@ class RcSource(Protocol):
         """Let go of files, sockets and the terminal; harmless when called twice."""
 
     def save_state(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as plain values."""
+        """Everything needed to continue from here, as plain values."""
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``save_state`` gave."""
+        """Continue from what ``save_state`` gave."""
 
 
 class FrameClock(Snapshot):
@@ -92,7 +92,7 @@ class FrameClock(Snapshot):
 
 
 class Sticks(Snapshot):
-    """The transmitter in somebody's hands: all centred, the mode switch in position 1."""
+    """A transmitter: all sticks centred, the mode switch in position 1."""
 
     __slots__ = ("_channels_us",)
     _state_fields: ClassVar[tuple[str, ...]] = ("_channels_us",)
@@ -102,7 +102,7 @@ class Sticks(Snapshot):
         self.select_mode(0)
 
     def channels_us(self) -> tuple[int, ...]:
-        """Where everything stands [us]."""
+        """All channels [us]."""
         return tuple(self._channels_us)
 
     def set_us(self, channel: int, pulse_us: int) -> None:
