@@ -141,6 +141,7 @@ class NativeFleet:
         self._members: dict[int, FleetMember] = {}
         self._ranks: dict[int, int] = {}
         self._passive: list[int] = []
+        self._is_packed = False
         self._fresh: set[int] = set()  # vehicles whose Python objects are up to date
         self._others: dict[int, SensorData] = {}  # of the vehicles that Python moves
         self._last: weakref.ref[Records] | None = None
@@ -155,30 +156,39 @@ class NativeFleet:
     # --- the fleet ------------------------------------------------------------------------
 
     def set_members(self, members: Mapping[int, FleetMember], *, see_vehicles: bool) -> None:
-        """Take all vehicles, by id in order."""
+        """Take all vehicles, by id in order; the core gets them with the next step."""
         for vehicle_id in self._ranks:
             self.pull(vehicle_id)
         self._finish_records()
         self._members = dict(members)
         self._ranks = {vehicle_id: rank for rank, vehicle_id in enumerate(members)}
-        self._buffer = bytearray(self._stride * len(members))
+        self._world_values.sees_vehicles = see_vehicles
+        self._fresh = set(members)
+        self._is_packed = False
+
+    def _pack(self) -> None:
+        """Put all vehicles into the core's memory."""
+        self._is_packed = True
+        self._buffer = bytearray(self._stride * len(self._members))
         values = self._world_values
-        values.rovers, values.count = _address(self._buffer), len(members)
+        values.rovers, values.count = _address(self._buffer), len(self._members)
         values.candidates = self._found.buffer_info()[0]
-        values.sees_vehicles = see_vehicles
         values.contacts = self._contacts is not None and not self._contacts.alone
         WORLD.pack(values, self._world, 0)
-        for vehicle_id in members:
+        self._passive = []
+        for vehicle_id in self._members:
             self.push(vehicle_id)
 
     def command(self, vehicle_id: int, commands: tuple[float, float]) -> None:
-        """Set a vehicle's commands."""
-        _COMMANDS.pack_into(
-            self._buffer, self._ranks[vehicle_id] * self._stride + _COMMANDS_AT, *commands
-        )
+        """Set a vehicle's commands, which its Python objects have already."""
+        if self._is_packed:
+            start = self._ranks[vehicle_id] * self._stride
+            _COMMANDS.pack_into(self._buffer, start + _COMMANDS_AT, *commands)
 
     def push(self, vehicle_id: int) -> None:
         """Take over what was changed on a vehicle's Python objects."""
+        if not self._is_packed:
+            return
         member, rank = self._members[vehicle_id], self._ranks[vehicle_id]
         start = rank * self._stride
         is_active = covers(member)
@@ -192,8 +202,9 @@ class NativeFleet:
                 part = ranges[index] if index < len(ranges) else None
                 section.pack(part, self._buffer, start)
         self._fresh.add(vehicle_id)
-        passive = set(self._passive) - {vehicle_id} | (set() if is_active else {vehicle_id})
-        self._passive = [i for i in self._members if i in passive]
+        if is_active == (vehicle_id in self._passive):
+            passive = {*self._passive} ^ {vehicle_id}
+            self._passive = [i for i in self._members if i in passive]
 
     def pull(self, vehicle_id: int) -> None:
         """Bring a vehicle's Python objects up to date."""
@@ -213,6 +224,8 @@ class NativeFleet:
 
     def step(self, now_us: int, dt_us: int, wind: WindVector | None) -> Records:
         """Move and measure; ``now_us`` is the end of the step."""
+        if not self._is_packed:
+            self._pack()
         if self._last is not None:
             self._finish_records()
         if wind is not None:
