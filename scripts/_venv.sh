@@ -94,5 +94,7 @@ build_core() {
         return
     fi
     (cd "$ROOT" && "$VENV/bin/python" -m pico_gz.simulator.native.build) || return 0
-    printf '%s\n' "$now" >"$stamp"
+    if compgen -G "$ROOT/pico_gz/simulator/native/_core-*" >/dev/null; then
+        printf '%s\n' "$now" >"$stamp"
+    fi
 }
