@@ -333,6 +333,6 @@ class LightweightAdapter(SimulatorAdapter):
 
     def _step(self, dt_us: int) -> Mapping[int, SensorData]:
         self._fresh_truth = False
-        records = self._engine.step(dt_us)
+        records = self._engine.advance(dt_us)
         self._time_us = self._engine.time_us
-        return dict(zip(self._vehicles, records, strict=True))  # both in id order
+        return records

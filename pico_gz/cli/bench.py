@@ -15,6 +15,7 @@ from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.bench.figures import PREFIX, Figure, bare_loop_us
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.simulator.native.build import describe
 
 # Group -> the module of tools.bench that measures it, as ``<group>_figures``.
 _GROUPS = {
@@ -63,6 +64,7 @@ def bench(
                     "python": platform.python_version(),
                     "system": f"{platform.system()} {platform.machine()}",
                     "bare_loop_us": reference_us,
+                    "simulator_core": describe(),
                 },
                 "figures": {figure.name: figure.as_dict() for figure in figures},
                 "missed": [figure.name for figure in missed],
@@ -106,7 +108,8 @@ def _print(figures: list[Figure], reference_us: float) -> None:
             print(f"\nWhere the time of {figure.name} goes: {profile}.")
         elif not figure.reached:
             print(f"\n{figure.name} has no profile: it measures more than one process.")
-    print(f"\nReference: one turn of a bare Python loop takes {reference_us:.3f} us here.")
+    print(f"\nSimulator core: {describe()}.")
+    print(f"Reference: one turn of a bare Python loop takes {reference_us:.3f} us here.")
 
 
 def profile_line(figure: Figure) -> str:

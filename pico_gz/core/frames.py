@@ -3,15 +3,15 @@
 Inside the package the world is NED (north, east, down), the body FRD (forward, right, down),
 yaw runs clockwise from north and a quaternion is (w, x, y, z), turning body into NED. Gazebo
 speaks ENU and FLU; only code that faces it uses those conversions. The geodetic frame is in
-``LocalFrame``. Angles go through ``exact``, so results may be hashed.
+``LocalFrame``. Angles go through ``portable_math``, so results may be hashed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from pico_gz.core import portable_math
-from pico_gz.core.portable_math import FLOATS, Arithmetic, Column
 from pico_gz.errors import ConfigError
 
 # WGS-84.
@@ -21,7 +21,7 @@ SEMI_MINOR_M = SEMI_MAJOR_M * (1.0 - FLATTENING)
 ECCENTRICITY_SQ = FLATTENING * (2.0 - FLATTENING)
 _SECOND_ECCENTRICITY_SQ = ECCENTRICITY_SQ / (1.0 - ECCENTRICITY_SQ)
 
-Columns3 = tuple[Column, Column, Column]
+Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class LocalFrame:
     """The plane that touches the WGS-84 ellipsoid's normal at the origin: north, east, down.
 
     Exact over any distance, through earth-centred coordinates; all operations come from
-    ``exact``, so the bits are the same on every machine, for floats and for arrays.
+    ``portable_math``, so the bits are the same on every machine.
 
     Attributes:
         lat_deg: latitude of the origin, -90..90 [degrees].
@@ -43,11 +43,11 @@ class LocalFrame:
     lat_deg: float
     lon_deg: float
     alt_m: float = 0.0
-    _sin_lat: float = field(init=False, repr=False, compare=False)
-    _cos_lat: float = field(init=False, repr=False, compare=False)
-    _sin_lon: float = field(init=False, repr=False, compare=False)
-    _cos_lon: float = field(init=False, repr=False, compare=False)
-    _origin_ecef_m: tuple[float, float, float] = field(init=False, repr=False, compare=False)
+    sin_lat: float = field(init=False, repr=False, compare=False)
+    cos_lat: float = field(init=False, repr=False, compare=False)
+    sin_lon: float = field(init=False, repr=False, compare=False)
+    cos_lon: float = field(init=False, repr=False, compare=False)
+    origin_ecef_m: tuple[float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the origin and prepare what every conversion needs."""
@@ -57,49 +57,43 @@ class LocalFrame:
             raise ConfigError(f"Longitude {self.lon_deg} is outside -180..180.")
         if not -1.0e5 < self.alt_m < 1.0e5:
             raise ConfigError(f"Altitude {self.alt_m} m is not near the ground.")
-        sin_lat, cos_lat = portable_math.sincos(FLOATS, self.lat_deg * portable_math.RAD_PER_DEG)
-        sin_lon, cos_lon = portable_math.sincos(FLOATS, self.lon_deg * portable_math.RAD_PER_DEG)
-        origin = ecef_from_geodetic(FLOATS, self.lat_deg, self.lon_deg, self.alt_m)
+        sin_lat, cos_lat = portable_math.sincos(self.lat_deg * portable_math.RAD_PER_DEG)
+        sin_lon, cos_lon = portable_math.sincos(self.lon_deg * portable_math.RAD_PER_DEG)
+        origin = ecef_from_geodetic(self.lat_deg, self.lon_deg, self.alt_m)
         for name, value in (
-            ("_sin_lat", sin_lat), ("_cos_lat", cos_lat),
-            ("_sin_lon", sin_lon), ("_cos_lon", cos_lon), ("_origin_ecef_m", origin),
+            ("sin_lat", sin_lat), ("cos_lat", cos_lat),
+            ("sin_lon", sin_lon), ("cos_lon", cos_lon), ("origin_ecef_m", origin),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
-    def geodetic_from_ned(
-        self, ops: Arithmetic, north_m: Column, east_m: Column, down_m: Column
-    ) -> Columns3:
+    def geodetic_from_ned(self, north_m: float, east_m: float, down_m: float) -> Vector3:
         """Return (latitude [deg], longitude [deg], altitude [m]) of a point."""
         # Down along the meridian plane, then turned to the origin's longitude.
-        out = -self._sin_lat * north_m - self._cos_lat * down_m
-        x0, y0, z0 = self._origin_ecef_m
-        x = x0 + (self._cos_lon * out - self._sin_lon * east_m)
-        y = y0 + (self._sin_lon * out + self._cos_lon * east_m)
-        z = z0 + (self._cos_lat * north_m - self._sin_lat * down_m)
-        return geodetic_from_ecef(ops, x, y, z)
+        out = -self.sin_lat * north_m - self.cos_lat * down_m
+        x0, y0, z0 = self.origin_ecef_m
+        x = x0 + (self.cos_lon * out - self.sin_lon * east_m)
+        y = y0 + (self.sin_lon * out + self.cos_lon * east_m)
+        z = z0 + (self.cos_lat * north_m - self.sin_lat * down_m)
+        return geodetic_from_ecef(x, y, z)
 
-    def ned_from_geodetic(
-        self, ops: Arithmetic, lat_deg: Column, lon_deg: Column, alt_m: Column
-    ) -> Columns3:
+    def ned_from_geodetic(self, lat_deg: float, lon_deg: float, alt_m: float) -> Vector3:
         """Return (north, east, down) of a place [m]."""
-        x, y, z = ecef_from_geodetic(ops, lat_deg, lon_deg, alt_m)
-        x0, y0, z0 = self._origin_ecef_m
+        x, y, z = ecef_from_geodetic(lat_deg, lon_deg, alt_m)
+        x0, y0, z0 = self.origin_ecef_m
         dx, dy, dz = x - x0, y - y0, z - z0
-        out = self._cos_lon * dx + self._sin_lon * dy
+        out = self.cos_lon * dx + self.sin_lon * dy
         return (
-            self._cos_lat * dz - self._sin_lat * out,
-            self._cos_lon * dy - self._sin_lon * dx,
-            -(self._cos_lat * out + self._sin_lat * dz),
+            self.cos_lat * dz - self.sin_lat * out,
+            self.cos_lon * dy - self.sin_lon * dx,
+            -(self.cos_lat * out + self.sin_lat * dz),
         )
 
 
-def ecef_from_geodetic(
-    ops: Arithmetic, lat_deg: Column, lon_deg: Column, alt_m: Column
-) -> Columns3:
+def ecef_from_geodetic(lat_deg: float, lon_deg: float, alt_m: float) -> Vector3:
     """Return earth-centred, earth-fixed coordinates [m]."""
-    sin_lat, cos_lat = portable_math.sincos(ops, lat_deg * portable_math.RAD_PER_DEG)
-    sin_lon, cos_lon = portable_math.sincos(ops, lon_deg * portable_math.RAD_PER_DEG)
-    normal_m = SEMI_MAJOR_M / ops.sqrt(1.0 - ECCENTRICITY_SQ * sin_lat * sin_lat)
+    sin_lat, cos_lat = portable_math.sincos(lat_deg * portable_math.RAD_PER_DEG)
+    sin_lon, cos_lon = portable_math.sincos(lon_deg * portable_math.RAD_PER_DEG)
+    normal_m = SEMI_MAJOR_M / math.sqrt(1.0 - ECCENTRICITY_SQ * sin_lat * sin_lat)
     across = (normal_m + alt_m) * cos_lat
     return (
         across * cos_lon,
@@ -108,81 +102,80 @@ def ecef_from_geodetic(
     )
 
 
-def geodetic_from_ecef(ops: Arithmetic, x_m: Column, y_m: Column, z_m: Column) -> Columns3:
+def geodetic_from_ecef(x_m: float, y_m: float, z_m: float) -> Vector3:
     """Return (latitude [deg], longitude [deg], altitude [m]) of an earth-centred point.
 
     Bowring's formula, twice: below 1e-9 m near the ground.
     """
-    across = ops.sqrt(x_m * x_m + y_m * y_m)
+    across = math.sqrt(x_m * x_m + y_m * y_m)
     # The parametric latitude as a point (rim, axis) of any length.
     rim, axis = SEMI_MINOR_M * across, SEMI_MAJOR_M * z_m
     for _ in range(2):
-        length = ops.sqrt(rim * rim + axis * axis)
+        length = math.sqrt(rim * rim + axis * axis)
         cos_b, sin_b = rim / length, axis / length
         up = z_m + _SECOND_ECCENTRICITY_SQ * SEMI_MINOR_M * (sin_b * sin_b * sin_b)
         out = across - ECCENTRICITY_SQ * SEMI_MAJOR_M * (cos_b * cos_b * cos_b)
         rim, axis = out * SEMI_MAJOR_M, up * SEMI_MINOR_M
-    length = ops.sqrt(out * out + up * up)
+    length = math.sqrt(out * out + up * up)
     cos_lat, sin_lat = out / length, up / length
     alt = (
         across * cos_lat
         + z_m * sin_lat
-        - SEMI_MAJOR_M * ops.sqrt(1.0 - ECCENTRICITY_SQ * sin_lat * sin_lat)
+        - SEMI_MAJOR_M * math.sqrt(1.0 - ECCENTRICITY_SQ * sin_lat * sin_lat)
     )
     return (
-        portable_math.atan2(ops, up, out) * portable_math.DEG_PER_RAD,
-        portable_math.atan2(ops, y_m, x_m) * portable_math.DEG_PER_RAD,
+        portable_math.atan2(up, out) * portable_math.DEG_PER_RAD,
+        portable_math.atan2(y_m, x_m) * portable_math.DEG_PER_RAD,
         alt,
     )
 
 
-Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 Matrix3 = tuple[Vector3, Vector3, Vector3]
 
 _HALF_SQRT2 = 0.7071067811865476
 
 
-def ned_from_enu(east: Column, north: Column, up: Column) -> tuple[Column, Column, Column]:
+def ned_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:
     """Turn an ENU vector into NED."""
     return north, east, -up
 
 
-def enu_from_ned(north: Column, east: Column, down: Column) -> tuple[Column, Column, Column]:
+def enu_from_ned(north: float, east: float, down: float) -> tuple[float, float, float]:
     """Turn a NED vector into ENU."""
     return east, north, -down
 
 
-def frd_from_flu(forward: Column, left: Column, up: Column) -> tuple[Column, Column, Column]:
+def frd_from_flu(forward: float, left: float, up: float) -> tuple[float, float, float]:
     """Turn a body vector FLU into FRD."""
     return forward, -left, -up
 
 
-def flu_from_frd(forward: Column, right: Column, down: Column) -> tuple[Column, Column, Column]:
+def flu_from_frd(forward: float, right: float, down: float) -> tuple[float, float, float]:
     """Turn a body vector FRD into FLU."""
     return forward, -right, -down
 
 
 def yaw_ned_from_enu(yaw_enu_rad: float) -> float:
     """Turn an angle counter-clockwise from east into one clockwise from north, -pi..pi."""
-    return float(wrap_pi(portable_math.FLOATS, portable_math.HALF_PI - yaw_enu_rad))
+    return float(wrap_pi(portable_math.HALF_PI - yaw_enu_rad))
 
 
 def yaw_enu_from_ned(yaw_ned_rad: float) -> float:
     """Turn an angle clockwise from north into one counter-clockwise from east, -pi..pi."""
-    return float(wrap_pi(portable_math.FLOATS, portable_math.HALF_PI - yaw_ned_rad))
+    return float(wrap_pi(portable_math.HALF_PI - yaw_ned_rad))
 
 
-def wrap_pi(ops: Arithmetic, angle_rad: Column) -> Column:
+def wrap_pi(angle_rad: float) -> float:
     """Bring an angle into -pi <= angle < pi [rad]."""
-    return angle_rad - portable_math.TWO_PI * ops.floor(angle_rad / portable_math.TWO_PI + 0.5)
+    return angle_rad - portable_math.TWO_PI * math.floor(angle_rad / portable_math.TWO_PI + 0.5)
 
 
-def wrap_deg_360(ops: Arithmetic, angle_deg: Column) -> Column:
+def wrap_deg_360(angle_deg: float) -> float:
     """Bring an angle into 0 <= angle < 360 [degrees]."""
-    wrapped = angle_deg - 360.0 * ops.floor(angle_deg / 360.0)
+    wrapped = angle_deg - 360.0 * math.floor(angle_deg / 360.0)
     # A tiny negative angle rounds up to exactly 360, the tiniest ones stay as they are.
-    return ops.where((wrapped >= 360.0) | (wrapped < 0.0), 0.0, wrapped)
+    return 0.0 if wrapped >= 360.0 or wrapped < 0.0 else wrapped
 
 
 def quat_multiply(a: Quaternion, b: Quaternion) -> Quaternion:
@@ -206,7 +199,7 @@ def quat_conjugate(quat: Quaternion) -> Quaternion:
 def quat_normalize(quat: Quaternion) -> Quaternion:
     """Return the quaternion at length 1; a zero one becomes "no rotation"."""
     w, x, y, z = quat
-    length = portable_math.FLOATS.sqrt(w * w + x * x + y * y + z * z)
+    length = math.sqrt(w * w + x * x + y * y + z * z)
     if length == 0.0:
         return 1.0, 0.0, 0.0, 0.0
     return w / length, x / length, y / length, z / length
@@ -225,9 +218,9 @@ def quat_rotate(quat: Quaternion, vector: Vector3) -> Vector3:
 
 def quat_from_euler(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Quaternion:
     """Return the attitude of roll after pitch after yaw, all right-handed in NED/FRD."""
-    sr, cr = portable_math.sincos(portable_math.FLOATS, 0.5 * roll_rad)
-    sp, cp = portable_math.sincos(portable_math.FLOATS, 0.5 * pitch_rad)
-    sy, cy = portable_math.sincos(portable_math.FLOATS, 0.5 * yaw_rad)
+    sr, cr = portable_math.sincos(0.5 * roll_rad)
+    sp, cp = portable_math.sincos(0.5 * pitch_rad)
+    sy, cy = portable_math.sincos(0.5 * yaw_rad)
     return (
         cr * cp * cy + sr * sp * sy,
         sr * cp * cy - cr * sp * sy,
@@ -239,18 +232,15 @@ def quat_from_euler(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Quater
 def euler_from_quat(quat: Quaternion) -> Vector3:
     """Return (roll, pitch, yaw) of a unit quaternion [rad]."""
     w, x, y, z = quat
-    ops = portable_math.FLOATS
-    roll = portable_math.atan2(ops, 2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    pitch = portable_math.asin(ops, 2.0 * (w * y - z * x))
+    roll = portable_math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = portable_math.asin(2.0 * (w * y - z * x))
     return roll, pitch, yaw_from_quat(quat)
 
 
 def yaw_from_quat(quat: Quaternion) -> float:
     """Return the heading of a unit quaternion, clockwise from north, -pi..pi [rad]."""
     w, x, y, z = quat
-    yaw: float = portable_math.atan2(
-        portable_math.FLOATS, 2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)
-    )
+    yaw: float = portable_math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
     return yaw
 
 

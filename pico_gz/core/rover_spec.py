@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.core.vehicle_config import (
     ARDUPILOT_CHANNELS,
     PICO_TRAIL_CHANNELS,
@@ -133,7 +133,8 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         grip_mu: friction coefficient that bounds speed times yaw rate.
         rolling_resistance: coefficient, times g.
         hold_mps2: the gear holds an unpowered rover against this much; infinite: always.
-        drag_area_m2: drag coefficient times area, for wind.
+        drag_area_m2: drag coefficient times area. 0, as in ``ideal``, ``ardupilot_skid`` and
+            ``ardupilot_car``: neither wind nor still air act on it.
         skid_turn_radps: SIM_Rover law: yaw rate per unit of (left - right); 0: from the wheels.
         yaw_clamp_radps: the yaw rate never exceeds this.
         max_steer_deg: of the front wheels.
@@ -249,7 +250,7 @@ class RoverSpec(FittedSensors, frozen=True, kw_only=True):
         if self.drive is DriveKind.ACKERMANN:
             if self.turn_circle_m:
                 return 2.0 * fastest / self.turn_circle_m
-            sine, cosine = sincos(FLOATS, self.max_steer_deg * RAD_PER_DEG)
+            sine, cosine = sincos(self.max_steer_deg * RAD_PER_DEG)
             return float(fastest * (sine / cosine) / self.wheel_base)
         if self.skid_turn_radps:
             return 2.0 * self.skid_turn_radps

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 import msgspec
-import numpy as np
 
 from pico_gz.core.frames import (
     Matrix3,
@@ -15,12 +14,11 @@ from pico_gz.core.frames import (
     yaw_from_quat,
 )
 from pico_gz.core.messages import ActuatorCommands, Vector3, VehicleTruth
-from pico_gz.core.portable_math import FLOATS, sincos
+from pico_gz.core.portable_math import sincos
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.ops import SCALAR, Column, Ops
 from pico_gz.wire.servo import drive_values
 from pico_gz.wire.state import StateRecord
 
@@ -49,7 +47,7 @@ def wind_of(record: StateRecord) -> Vector3 | None:
     vane = record.windvane
     if record.wind_ned_mps is not None or vane is None:
         return record.wind_ned_mps
-    sine, cosine = sincos(FLOATS, yaw_from_quat(attitude_of(record)) + vane.from_rad)
+    sine, cosine = sincos(yaw_from_quat(attitude_of(record)) + vane.from_rad)
     north, east, _ = record.velocity_ned_mps
     return north - vane.speed_mps * cosine, east - vane.speed_mps * sine, 0.0
 
@@ -122,73 +120,36 @@ class OptionalKeys:
 
 
 class WireMotion:
-    """Follows the records of some vehicles and keeps their ``Motion``.
+    """Follows the records of a vehicle and keeps its ``Motion``.
 
     The wire says nothing about wheels and motors: their angles follow from the motion of the
-    body, their load from the command. On floats and on arrays the same bits come out.
+    body, their load from the command.
     """
 
-    def __init__(self, ops: Ops, specs: Sequence[RoverSpec]) -> None:
-        self._ops = ops
-        self._half_track_m = self._column([0.5 * spec.effective_track_m for spec in specs])
-        self._radius_m = self._column([spec.wheel_radius_m for spec in specs])
-        self._max_speed = self._column([spec.max_speed for spec in specs])
-        self._drives = [spec.drive for spec in specs]
+    def __init__(self, spec: RoverSpec) -> None:
+        self._half_track_m = 0.5 * spec.effective_track_m
+        self._radius_m = spec.wheel_radius_m
+        self._max_speed = spec.max_speed
+        self._drive = spec.drive
         self.motion = Motion()
-        self.motion.wheel_left_rad = self._column([0.0] * len(specs))
-        self.motion.wheel_right_rad = self._column([0.0] * len(specs))
 
-    def _column(self, values: Sequence[float]) -> Column:
-        return values[0] if self._ops is SCALAR else np.array(values)
-
-    def wheels_rad(self, place: int) -> tuple[float, float]:
-        """The wheel angles of one vehicle, (left, right)."""
-        left, right = self.motion.wheel_left_rad, self.motion.wheel_right_rad
-        if self._ops is SCALAR:
-            return left, right
-        return float(left[place]), float(right[place])
-
-    def set_wheels_rad(self, angles: Sequence[tuple[float, float]]) -> None:
-        """Continue from these wheel angles, one pair per vehicle."""
-        self.motion.wheel_left_rad = self._column([left for left, _ in angles])
-        self.motion.wheel_right_rad = self._column([right for _, right in angles])
-
-    def update(
-        self,
-        records: Sequence[StateRecord],
-        commands: Sequence[ActuatorCommands | None],
-        dt_us: int,
-    ) -> Motion:
-        """Take the records of all vehicles, ``dt_us`` after those before."""
+    def update(self, record: StateRecord, command: ActuatorCommands | None, dt_us: int) -> Motion:
+        """Take the vehicle's record, ``dt_us`` after the one before."""
         motion = self.motion
-        columns = self._columns(records)
-        motion.north_m, motion.east_m, motion.down_m = columns[0:3]
-        motion.vel_n_mps, motion.vel_e_mps, motion.vel_d_mps = columns[3:6]
-        motion.rate_x_radps, motion.rate_y_radps, motion.rate_z_radps = columns[9:12]
-        self._rotate(*columns[12:16])
-        self._accelerate(*columns[6:9])
-        self._blow(records)
+        motion.north_m, motion.east_m, motion.down_m = record.position_ned_m
+        motion.vel_n_mps, motion.vel_e_mps, motion.vel_d_mps = record.velocity_ned_mps
+        gyro = record.imu.gyro_frd_radps
+        motion.rate_x_radps, motion.rate_y_radps, motion.rate_z_radps = gyro
+        self._rotate(*(record.quat_wxyz or (1.0, 0.0, 0.0, 0.0)))
+        self._accelerate(*record.imu.accel_frd_mps2)
+        if record.wind_ned_mps is not None:
+            motion.wind_n_mps, motion.wind_e_mps, _ = record.wind_ned_mps
         self._turn_wheels(dt_us / US_PER_S)
-        self._load_motors(commands)
+        self._load_motors(*_wheel_commands(command, self._drive))
         return motion
 
-    def _columns(self, records: Sequence[StateRecord]) -> Sequence[Column]:
-        rows = [
-            (
-                *record.position_ned_m,
-                *record.velocity_ned_mps,
-                *record.imu.accel_frd_mps2,
-                *record.imu.gyro_frd_radps,
-                *(record.quat_wxyz or (1.0, 0.0, 0.0, 0.0)),
-            )
-            for record in records
-        ]
-        if self._ops is SCALAR:
-            return rows[0]
-        return list(np.array(rows).T)
-
-    def _rotate(self, w: Column, x: Column, y: Column, z: Column) -> None:
-        length = self._ops.sqrt(w * w + x * x + y * y + z * z)
+    def _rotate(self, w: float, x: float, y: float, z: float) -> None:
+        length = math.sqrt(w * w + x * x + y * y + z * z)
         w, x, y, z = w / length, x / length, y / length, z / length
         motion = self.motion
         motion.r00 = 1.0 - 2.0 * (y * y + z * z)
@@ -201,17 +162,11 @@ class WireMotion:
         motion.r21 = 2.0 * (y * z + w * x)
         motion.r22 = 1.0 - 2.0 * (x * x + y * y)
 
-    def _accelerate(self, x: Column, y: Column, z: Column) -> None:
+    def _accelerate(self, x: float, y: float, z: float) -> None:
         motion = self.motion
         motion.accel_n_mps2 = motion.r00 * x + motion.r01 * y + motion.r02 * z
         motion.accel_e_mps2 = motion.r10 * x + motion.r11 * y + motion.r12 * z
         motion.accel_d_mps2 = motion.r20 * x + motion.r21 * y + motion.r22 * z + GRAVITY_MPS2
-
-    def _blow(self, records: Sequence[StateRecord]) -> None:
-        if any(record.wind_ned_mps is not None for record in records):
-            winds = [record.wind_ned_mps or (0.0, 0.0, 0.0) for record in records]
-            self.motion.wind_n_mps = self._column([wind[0] for wind in winds])
-            self.motion.wind_e_mps = self._column([wind[1] for wind in winds])
 
     def _turn_wheels(self, dt_s: float) -> None:
         motion = self.motion
@@ -227,19 +182,13 @@ class WireMotion:
             motion.wheel_right_rad + (speed - difference) * dt_s / self._radius_m
         )
 
-    def _load_motors(self, commands: Sequence[ActuatorCommands | None]) -> None:
-        pairs = [
-            _wheel_commands(command, drive)
-            for command, drive in zip(commands, self._drives, strict=True)
-        ]
-        left = self._column([pair[0] for pair in pairs])
-        right = self._column([pair[1] for pair in pairs])
-        ops, motion = self._ops, self.motion
-        motion.throttle_abs = 0.5 * (ops.absolute(left) + ops.absolute(right))
+    def _load_motors(self, left: float, right: float) -> None:
+        motion = self.motion
+        motion.throttle_abs = 0.5 * (abs(left) + abs(right))
         # A motor is loaded by as much as it lags behind its command.
         ratio = motion.speed_mps / self._max_speed
-        motion.load_left = ops.minimum(ops.absolute(left - ratio), 1.0)
-        motion.load_right = ops.minimum(ops.absolute(right - ratio), 1.0)
+        motion.load_left = min(abs(left - ratio), 1.0)
+        motion.load_right = min(abs(right - ratio), 1.0)
 
 
 def _wheel_commands(command: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:

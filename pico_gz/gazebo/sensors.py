@@ -8,10 +8,9 @@ read from the sensor topics of the world.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -42,8 +41,6 @@ from pico_gz.gazebo.worker_client import GzTransport
 from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 from pico_gz.simulator.faults import ACTUATOR_UNITS, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
-from pico_gz.simulator.fleet_engine import ARRAY_FROM
-from pico_gz.simulator.ops import ARRAY, SCALAR, Ops
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import MagneticField, magnetic_field
@@ -83,35 +80,15 @@ class SensorSite:
         return magnetic_field(self.frame.lat_deg, self.frame.lon_deg, self.frame.alt_m, self.on)
 
 
-class _Member(NamedTuple):
-    vehicle_id: int
-    spec: RoverSpec
-    setup: SensorSetup
+class _Fitted:
+    """One vehicle's sensor models, and the motion that they measure."""
 
+    __slots__ = ("motion", "spec", "suite")
 
-class _Group:
-    """Vehicles whose sensors are computed together."""
-
-    def __init__(self, ops: Ops, members: Sequence[_Member], site: SensorSite) -> None:
-        self.members = tuple(members)
-        self.ids = [member.vehicle_id for member in members]
-        self.motion = WireMotion(ops, [member.spec for member in members])
-        setups = [member.setup for member in members]
-        self.suite = SensorSuite(ops, setups, site.frame, site.magnetic(), site.seed)
-
-    def save(self) -> dict[int, tuple[dict[str, Any], tuple[float, float]]]:
-        """What the vehicles need to continue in another group."""
-        return {
-            i: (self.suite.save_vehicle(i), self.motion.wheels_rad(place))
-            for place, i in enumerate(self.ids)
-        }
-
-    def load(self, states: Mapping[int, tuple[dict[str, Any], tuple[float, float]]]) -> None:
-        """Continue from what ``save`` gave; vehicles without a state start fresh."""
-        for vehicle_id in self.ids:
-            if vehicle_id in states:
-                self.suite.load_vehicle(vehicle_id, states[vehicle_id][0])
-        self.motion.set_wheels_rad([states[i][1] if i in states else (0.0, 0.0) for i in self.ids])
+    def __init__(self, spec: RoverSpec, setup: SensorSetup, site: SensorSite) -> None:
+        self.spec = spec
+        self.motion = WireMotion(spec)
+        self.suite = SensorSuite(setup, site.frame, site.magnetic(), site.seed)
 
 
 class FleetSensors:
@@ -121,19 +98,17 @@ class FleetSensors:
         self._site = site
         # What each vehicle carries, or carried until it left.
         self.setups: dict[int, SensorSetup] = {}
-        self._members: dict[int, _Member] = {}
-        self._groups: list[_Group] = []
-        self._grouped: frozenset[int] = frozenset()
+        self._fitted: dict[int, _Fitted] = {}
 
     def add(self, config: VehicleConfig, spec: RoverSpec) -> None:
         """Fit the sensors of a vehicle; IMU and distances come from the wire."""
         setup = fit_sensors(spec, config.id, config.noise, _FITTED)
-        self._members[config.id] = _Member(config.id, spec, setup)
+        self._fitted[config.id] = _Fitted(spec, setup, self._site)
         self.setups = {**self.setups, config.id: setup}
 
     def remove(self, vehicle_id: int) -> None:
         """Take a vehicle out; harmless when it is not there."""
-        self._members.pop(vehicle_id, None)
+        self._fitted.pop(vehicle_id, None)
 
     def suite(self, vehicle_id: int) -> SensorSuite:
         """The sensor models that a vehicle's readings come from.
@@ -141,13 +116,9 @@ class FleetSensors:
         Raises:
             UnknownVehicleError: it has none.
         """
-        if vehicle_id not in self._members:
-            raise UnknownVehicleError(vehicle_id, self._members)
-        for group in self._groups:
-            if vehicle_id in group.ids:
-                return group.suite
-        self._regroup([*(i for group in self._groups for i in group.ids), vehicle_id])
-        return self.suite(vehicle_id)
+        if vehicle_id not in self._fitted:
+            raise UnknownVehicleError(vehicle_id, self._fitted)
+        return self._fitted[vehicle_id].suite
 
     def sample(
         self,
@@ -157,35 +128,13 @@ class FleetSensors:
         dt_us: int,
     ) -> dict[int, SensorData]:
         """Return the samples of the step that ended at ``now_us``, of all that have a record."""
-        if records.keys() != self._grouped:
-            self._regroup(list(records))
         found: dict[int, SensorData] = {}
-        for group in self._groups:
-            motion = group.motion.update(
-                [records[i] for i in group.ids], [commands.get(i) for i in group.ids], dt_us
-            )
-            modelled = group.suite.sample(now_us, dt_us, motion)
-            for member, sensors in zip(group.members, modelled, strict=True):
-                record = records[member.vehicle_id]
-                found[member.vehicle_id] = _with_wire(sensors, record, member.spec)
-        return {i: found[i] for i in records}
-
-    def _regroup(self, vehicle_ids: Sequence[int]) -> None:
-        """Form the groups again; each vehicle keeps the state of its sensors."""
-        states = {i: state for group in self._groups for i, state in group.save().items()}
-        alike: dict[tuple[object, ...], list[_Member]] = {}
-        for vehicle_id in sorted(vehicle_ids):
-            member = self._members[vehicle_id]
-            alike.setdefault(member.setup.group_key, []).append(member)
-        self._groups = []
-        for members in alike.values():
-            if len(members) >= ARRAY_FROM:
-                self._groups.append(_Group(ARRAY, members, self._site))
-            else:
-                self._groups += [_Group(SCALAR, [member], self._site) for member in members]
-        for group in self._groups:
-            group.load(states)
-        self._grouped = frozenset(vehicle_ids)
+        for vehicle_id, record in records.items():
+            fitted = self._fitted[vehicle_id]
+            motion = fitted.motion.update(record, commands.get(vehicle_id), dt_us)
+            sensors = fitted.suite.sample(now_us, dt_us, motion)
+            found[vehicle_id] = _with_wire(sensors, record, fitted.spec)
+        return found
 
 
 def _with_wire(sensors: SensorData, record: StateRecord, spec: RoverSpec) -> SensorData:

@@ -14,7 +14,6 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
@@ -63,9 +62,7 @@ def make_fdm_server(
         profile=fleet.ardupilot,
         lockstep=lockstep,
         host=fleet.net.bind,
-        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(
-            SCALAR, north_m, east_m, down_m
-        ),
+        geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(north_m, east_m, down_m),
         on_event=on_event,
     )
 

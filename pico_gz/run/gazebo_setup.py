@@ -38,7 +38,6 @@ from pico_gz.run.gazebo_rules import has_own_world, not_ours_to_start
 from pico_gz.run.simulators import local_frame, make_terrain
 from pico_gz.run.world_bundle import WORLD_FILE
 from pico_gz.run.world_from_fleet import WorldOptions, world_of_fleet
-from pico_gz.simulator.ops import SCALAR
 
 _WORLD_NAME = re.compile(r"<world\s[^>]*?name\s*=\s*[\"']([^\"']+)[\"']")
 _SENSORS_SYSTEM = "gz-sim-sensors-system"
@@ -396,7 +395,7 @@ def _fleet_control(
     return FleetControl(
         open_control=control,
         model_sdf=lambda vehicle: _model_sdf(fleet, vehicle, rover_of(vehicle)),
-        height_m=lambda north_m, east_m: float(terrain.height_m(SCALAR, north_m, east_m)),
+        height_m=lambda north_m, east_m: float(terrain.height_m(north_m, east_m)),
         sensors=sensors if fleet.gazebo.sensor_topics else None,
     )
 

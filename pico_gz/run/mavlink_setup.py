@@ -16,7 +16,6 @@ from pico_gz.mavlink.signing import load_key
 from pico_gz.mavlink.telemetry import SimState
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.outside import DOCKER_HOST
-from pico_gz.simulator.ops import SCALAR
 
 _GRAVITY_MPS2 = 9.80665
 
@@ -41,7 +40,7 @@ class TruthReader:
 def _state(truth: VehicleTruth, frame: LocalFrame) -> SimState:
     roll_rad, pitch_rad, yaw_rad = euler_from_quat(truth.quat_wxyz)
     north, east, down = truth.accel_ned_mps2
-    lat_deg, lon_deg, _ = frame.geodetic_from_ned(SCALAR, truth.north_m, truth.east_m, truth.down_m)
+    lat_deg, lon_deg, _ = frame.geodetic_from_ned(truth.north_m, truth.east_m, truth.down_m)
     return SimState(
         roll_rad=roll_rad,
         pitch_rad=pitch_rad,

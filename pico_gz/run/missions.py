@@ -11,7 +11,6 @@ import msgspec
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType
 from pico_gz.core.vehicle_config import DriveKind, Pose
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, MissionCommand
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.scripted import CRUISE_SPEED_MPS, Drive, Move, Pivot, script_moves
@@ -56,9 +55,7 @@ def shifted(lists: ItemLists, frame: LocalFrame, start: Pose, first_start: Pose)
         if not (item.lat_e7 or item.lon_e7):
             return item
         here_m = _ned(plan_frame, item)
-        lat_deg, lon_deg, _ = frame.geodetic_from_ned(
-            SCALAR, here_m[0] + north_m, here_m[1] + east_m, 0.0
-        )
+        lat_deg, lon_deg, _ = frame.geodetic_from_ned(here_m[0] + north_m, here_m[1] + east_m, 0.0)
         return msgspec.structs.replace(
             item, lat_e7=round(lat_deg * 1e7), lon_e7=round(lon_deg * 1e7)
         )
@@ -154,10 +151,9 @@ def _move_s(move: Move) -> float:
 
 
 def _ned(frame: LocalFrame, item: MissionItem) -> tuple[float, float]:
-    north_m, east_m, _ = frame.ned_from_geodetic(
-        SCALAR, item.lat_e7 / 1e7, item.lon_e7 / 1e7, frame.alt_m
-    )
-    return float(north_m), float(east_m)
+    lat_deg, lon_deg = item.lat_e7 / 1e7, item.lon_e7 / 1e7
+    north_m, east_m, _ = frame.ned_from_geodetic(lat_deg, lon_deg, frame.alt_m)
+    return north_m, east_m
 
 
 def _param(pilot: GcsVehicle, name: str) -> float:

@@ -11,7 +11,6 @@ from pico_gz.bridge.published import LatencySummary
 from pico_gz.core.frames import LocalFrame, yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.run.verdict import Problem
-from pico_gz.simulator.ops import SCALAR
 
 
 class VehicleResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +90,7 @@ def summarize(
 
 def _vehicle(bridge: SitlBridge, frame: LocalFrame, truth: VehicleTruth) -> VehicleResult:
     status = bridge.get_vehicle(truth.vehicle_id).status()
-    lat_deg, lon_deg, _ = frame.geodetic_from_ned(SCALAR, truth.north_m, truth.east_m, truth.down_m)
+    lat_deg, lon_deg, _ = frame.geodetic_from_ned(truth.north_m, truth.east_m, truth.down_m)
     return VehicleResult(
         north_m=truth.north_m,
         east_m=truth.east_m,

@@ -16,7 +16,6 @@ from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.missions import shifted
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def demo_square(pose: Pose, frame: LocalFrame, side_m: float = DEMO_SIDE_M) -> l
     items = []
     for seq, (north_m, east_m) in enumerate(corners):
         lat_deg, lon_deg, alt_m = frame.geodetic_from_ned(
-            SCALAR, pose.north_m + north_m, pose.east_m + east_m, 0.0
+            pose.north_m + north_m, pose.east_m + east_m, 0.0
         )
         items.append(
             MissionItem(

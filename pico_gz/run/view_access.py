@@ -23,7 +23,6 @@ from pico_gz.run.health import Failures, Troubles
 from pico_gz.run.overload import Pace
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.vehicle_setup import MissionStarter, give_mission
-from pico_gz.simulator.ops import SCALAR
 
 ALL_VEHICLES = 0
 NAMED_REFUSALS = 5
@@ -103,7 +102,7 @@ class VehicleCommands:
     def _go_to(self, request: Mapping[str, Any]) -> None:
         vehicle_id = integer(request, "id", 1, 255)
         north_m, east_m = number(request, "north_m"), number(request, "east_m")
-        lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+        lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(north_m, east_m, 0.0)
 
         def drive() -> None:
             ((_, pilot),) = self._chosen(vehicle_id)

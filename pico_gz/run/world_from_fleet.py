@@ -21,7 +21,6 @@ from pico_gz.gazebo.worlds.rover_model import (
 from pico_gz.gazebo.worlds.scenery import make_ground, obstacle_model
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.simulators import make_terrain
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import Terrain
 from pico_gz.simulator.world import magnetic_field
 
@@ -166,7 +165,7 @@ def numeric_address(host: str) -> str:
 def place_on(terrain: Terrain, pose: Pose) -> Placement:
     """Put a rover on the ground, tilted as the ground is under it."""
     north_m, east_m = pose.north_m, pose.east_m
-    rise_n, rise_e = (float(rise) for rise in terrain.slope(SCALAR, north_m, east_m))
+    rise_n, rise_e = (float(rise) for rise in terrain.slope(north_m, east_m))
     yaw_rad = math.radians(pose.yaw_deg)
     # How the ground rises ahead of the rover and to its left.
     ahead = rise_n * math.cos(yaw_rad) + rise_e * math.sin(yaw_rad)
@@ -175,7 +174,7 @@ def place_on(terrain: Terrain, pose: Pose) -> Placement:
     return Placement(
         x_m=east_m,
         y_m=north_m,
-        z_m=float(terrain.height_m(SCALAR, north_m, east_m)),
+        z_m=float(terrain.height_m(north_m, east_m)),
         # Roll is about the nose, which is already pitched.
         roll_rad=math.atan(left * math.cos(pitch_rad)),
         pitch_rad=pitch_rad,

@@ -13,12 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from pico_gz.simulator.obstacles import Outline
-from pico_gz.simulator.ops import SCALAR, Column
-from pico_gz.simulator.rover_group import RoverGroup
+from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.scene import Scene
 
 _BISECTIONS = 40
@@ -150,12 +147,16 @@ def _bisect(gap_m: Callable[[float], float], low: float, high: float) -> float:
 
 
 # Free distances are trimmed by this, so that rounding never hides a touch [m].
-_MARGIN_M = 1e-6
+MARGIN_M = 1e-6
+# Bodies may meet, or slide into each other, when less than so many steps are between them.
+REACHES = 3.0
 # A contact is over when there is this much air again [m].
 _RELEASE_M = 0.01
 _LOOK_AGAIN = -1.0
+_FREE_SQ = 1e12
 
-Floats = NDArray[np.float64]
+# (vehicle, other vehicle) or (vehicle, -1 - obstacle) that may have met, by rank in id order.
+Candidate = tuple[int, int]
 
 
 class Contact(msgspec.Struct, frozen=True):
@@ -172,58 +173,63 @@ class Contact(msgspec.Struct, frozen=True):
     other: int | str
 
 
-class _Watch:
-    """Where the vehicles of one lane were last looked at, and how far they may go from there."""
-
-    __slots__ = ("free_sq", "lane", "seen_e", "seen_n", "where")
-
-    def __init__(self, lane: RoverGroup, where: Sequence[int]) -> None:
-        self.lane = lane
-        self.where = np.array(where, dtype=np.intp)  # places in id order
-        self.seen_n: Column = 0.0
-        self.seen_e: Column = 0.0
-        self.free_sq: Column = _LOOK_AGAIN
-
-    def centre(self) -> tuple[Column, Column]:
-        """Middle of the discs; it lies ahead of an Ackermann rover's rear axle."""
-        pose, ahead = self.lane.pose, self.lane.spec.center_ahead_m
-        if ahead == 0.0:
-            return pose.north_m, pose.east_m
-        return pose.north_m + ahead * pose.cos_yaw, pose.east_m + ahead * pose.sin_yaw
-
-    def pick(self, values: Floats) -> Column:
-        """This lane's part of values in id order."""
-        return float(values[self.where[0]]) if self.lane.ops is SCALAR else values[self.where]
-
-    def somebody_left(self) -> bool:
-        """Whether anyone has gone further than was known to be free."""
-        north, east = self.centre()
-        north = north - self.seen_n
-        east = east - self.seen_e
-        return self.lane.ops.any(north * north + east * east > self.free_sq)
+def look(rovers: Sequence[Rover], outlines: Sequence[Outline]) -> list[int]:
+    """Note the free distance of all that used theirs up; returns which those were."""
+    looked: list[int] = []
+    again = True
+    while again:
+        again = False
+        for rank, rover in enumerate(rovers):
+            north, east = rover.centre_m
+            ahead, aside = north - rover.seen_north_m, east - rover.seen_east_m
+            if rank in looked or ahead * ahead + aside * aside <= rover.free_sq:
+                continue
+            again = True
+            looked.append(rank)
+            rover.seen_north_m, rover.seen_east_m, rover.free_sq = north, east, _FREE_SQ
+            for other in rovers:
+                if other is not rover:
+                    # A neighbour that got closer than the other one's half is looked at too.
+                    ahead, aside = north - other.seen_north_m, east - other.seen_east_m
+                    apart = math.sqrt(ahead * ahead + aside * aside)
+                    half = 0.5 * (apart - rover.spec.radius_m - other.spec.radius_m) - MARGIN_M
+                    _lower_free(rover, half)
+                    _lower_free(other, half)
+            for shape in outlines:
+                room = shape.clearance_m(north, east) - rover.spec.radius_m
+                _lower_free(rover, room - MARGIN_M)
+    return looked
 
 
-class _Step:
-    """One step of everybody, in id order."""
+def _lower_free(rover: Rover, free_m: float) -> None:
+    free_sq = free_m * free_m if free_m > 0.0 else _LOOK_AGAIN
+    if free_sq < rover.free_sq:
+        rover.free_sq = free_sq
 
-    def __init__(self, watches: Sequence[_Watch], count: int) -> None:
-        columns = np.zeros((7, count))
-        for watch in watches:
-            lane = watch.lane
-            north, east = watch.centre()
-            values = (
-                north, east, north - lane.pose.north_m + lane.start_north_m,
-                east - lane.pose.east_m + lane.start_east_m,
-                watch.seen_n, watch.seen_e, watch.free_sq,
-            )  # fmt: skip
-            for row, value in zip(columns, values, strict=True):
-                row[watch.where] = value
-        self.end = columns[0:2]
-        self.start = columns[2:4]
-        self.seen = columns[4:6]
-        free_sq = columns[6]
-        self.free = np.where(free_sq < 0.0, _LOOK_AGAIN, np.sqrt(np.abs(free_sq)))
-        self.reach = _length(self.end - self.start)
+
+def find_candidates(
+    rovers: Sequence[Rover], looked: Sequence[int], outlines: Sequence[Outline]
+) -> set[Candidate]:
+    """Which of those looked at may have met something in the step just made."""
+    found: set[Candidate] = set()
+    bodies = [_body(rover) for rover in rovers] if looked else []
+    for rank in looked:
+        body, reach = bodies[rank], bodies[rank].reach_m
+        for number, other in enumerate(bodies):
+            near = REACHES * (reach + other.reach_m) + MARGIN_M
+            if other is not body and body_gap_m(body, other) < near:
+                found.add((min(rank, number), max(rank, number)))
+        for number, shape in enumerate(outlines):
+            if wall_gap_m(body, shape) < REACHES * reach + MARGIN_M:
+                found.add((rank, -1 - number))
+    return found
+
+
+def _body(rover: Rover) -> Body:
+    (north, east), pose = rover.centre_m, rover.pose
+    start_n = north - pose.north_m + rover.start_north_m
+    start_e = east - pose.east_m + rover.start_east_m
+    return Body(rover.spec.radius_m, start_n, start_e, north - start_n, east - start_e)
 
 
 class ContactChecker:
@@ -237,37 +243,26 @@ class ContactChecker:
         self._scene = scene
         self._touching: set[tuple[int, int | str]] = set()
         self._events: list[Contact] = []
-        self._watches: list[_Watch] = []
         self._ids: list[int] = []
-        self._places: list[tuple[RoverGroup, int]] = []
-        self._radii: Floats = np.zeros(0)
+        self._rovers: list[Rover] = []
         self.alone = True
-        fields = ("north_m", "east_m", "cos", "sin", "half_a_m", "half_b_m", "round_m")
-        self._shapes = [
-            np.array([getattr(shape, name) for shape in scene.outlines]) for name in fields
-        ]
 
-    def watch(self, lanes: Sequence[tuple[RoverGroup, Sequence[int]]]) -> None:
-        """Take the lanes and the ids of the vehicles in them."""
-        places = {
-            vehicle_id: (lane, place) for lane, ids in lanes for place, vehicle_id in enumerate(ids)
-        }
-        self._ids = sorted(places)
-        self._places = [places[vehicle_id] for vehicle_id in self._ids]
-        self._radii = np.array([lane.spec.radius_m for lane, _ in self._places])
+    def watch(self, rovers: Mapping[int, Rover]) -> None:
+        """Take the rovers, by id in order."""
+        self._ids = list(rovers)
+        self._rovers = list(rovers.values())
         self.alone = len(self._ids) < 2 and not self._scene.outlines
-        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
-        self._watches = [_Watch(lane, [rank[i] for i in ids]) for lane, ids in lanes]
         self._touching = {
             pair
             for pair in self._touching
-            if pair[0] in rank and (pair[1] in rank or _is_wall(pair))
+            if pair[0] in rovers and (pair[1] in rovers or isinstance(pair[1], str))
         }
+        self.look_again()
 
     def look_again(self) -> None:
-        """Somebody was put elsewhere: what was known to be free no longer is."""
-        for watch in self._watches:
-            watch.free_sq = _LOOK_AGAIN
+        """A vehicle was put elsewhere: what was known to be free no longer is."""
+        for rover in self._rovers:
+            rover.free_sq = _LOOK_AGAIN
 
     def drain(self) -> list[Contact]:
         """Take the contacts that began since the last call."""
@@ -289,99 +284,49 @@ class ContactChecker:
         self.look_again()
 
     def check(self, end_time_us: int) -> None:
-        """Stop whoever ran into something in the step just made."""
-        for watch in self._watches:
-            if watch.somebody_left():
-                break
-        else:
-            return
-        step = _Step(self._watches, len(self._ids))
-        looked = self._look(step)
-        pairs = self._pairs(step, looked)
-        walls = self._walls(step, looked)
-        if pairs or walls or self._touching:
-            self._stop(end_time_us, step, pairs, walls)
-        for watch in self._watches:
-            watch.seen_n, watch.seen_e = watch.pick(step.seen[0]), watch.pick(step.seen[1])
-            free = step.free
-            watch.free_sq = watch.pick(np.where(free <= 0.0, _LOOK_AGAIN, free * free))
+        """Stop those that ran into something in the step just made."""
+        outlines = self._scene.outlines
+        found = find_candidates(self._rovers, look(self._rovers, outlines), outlines)
+        if found or self._touching:
+            self.stop(end_time_us, found)
 
-    # --- who must be looked at -------------------------------------------------------------
+    @property
+    def is_touching(self) -> bool:
+        """Whether anything touches."""
+        return bool(self._touching)
 
-    def _look(self, step: _Step) -> NDArray[np.intp]:
-        """Note the free distance of everybody who used theirs up; returns who that was."""
-        chosen = _length(step.end - step.seen) > step.free
-        while True:
-            looked = np.nonzero(chosen)[0]
-            step.seen[:, looked] = step.end[:, looked]
-            half = 0.5 * self._gaps(step.seen, looked) - _MARGIN_M
-            step.free[looked] = half.min(axis=1, initial=1e6)
-            others = ~chosen
-            step.free[others] = np.minimum(step.free, half.min(axis=0, initial=1e6))[others]
-            # A neighbour that got closer than the other one's share must be looked at too.
-            more = others & (_length(step.end - step.seen) > step.free)
-            if not more.any():
-                break
-            chosen |= more
-        if self._scene.outlines:
-            room = self._wall_gaps(step.seen, looked).min(axis=1) - _MARGIN_M
-            step.free[looked] = np.minimum(step.free[looked], room)
-        return looked
+    def touching_ranks(self) -> set[int]:
+        """Ranks of the vehicles that touch something."""
+        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
+        touching = {rank[vehicle_id] for vehicle_id, _ in self._touching}
+        return touching | {rank[other] for _, other in self._touching if isinstance(other, int)}
 
-    def _gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Air between some vehicles and everybody else, shape (rows, all)."""
-        apart = _length(centres[:, rows, np.newaxis] - centres[:, np.newaxis, :])
-        gaps = apart - self._radii[rows, np.newaxis] - self._radii
-        gaps[np.arange(len(rows)), rows] = np.inf
-        return gaps
-
-    def _wall_gaps(self, centres: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Air between some vehicles and every obstacle, shape (rows, obstacles)."""
-        at_n, at_e, cos, sin, half_a, half_b, grown = self._shapes
-        north = centres[0, rows, np.newaxis] - at_n
-        east = centres[1, rows, np.newaxis] - at_e
-        a = np.abs(north * cos + east * sin) - half_a
-        b = np.abs(east * cos - north * sin) - half_b
-        outside = np.sqrt(np.maximum(a, 0.0) ** 2 + np.maximum(b, 0.0) ** 2)
-        inside = np.minimum(np.maximum(a, b), 0.0)
-        gaps: Floats = outside + inside - grown - self._radii[rows, np.newaxis]
-        return gaps
-
-    def _pairs(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """Vehicles that may have met in this step."""
-        near = self._gaps(step.end, looked) < (
-            step.reach[looked, np.newaxis] + step.reach + _MARGIN_M
-        )
-        found = {
-            (min(one, other), max(one, other))
-            for one, other in zip(
-                looked[np.nonzero(near)[0]].tolist(), np.nonzero(near)[1].tolist(), strict=True
-            )
-        }
-        return sorted(found)
-
-    def _walls(self, step: _Step, looked: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """Vehicles and obstacles that may have met in this step."""
-        if not self._scene.outlines:
-            return []
-        near = self._wall_gaps(step.end, looked) < step.reach[looked, np.newaxis] + _MARGIN_M
-        rows, numbers = np.nonzero(near)
-        return sorted(zip(looked[rows].tolist(), numbers.tolist(), strict=True))
-
-    # --- what happens to them --------------------------------------------------------------
-
-    def _stop(
-        self,
-        end_time_us: int,
-        step: _Step,
-        pairs: Sequence[tuple[int, int]],
-        walls: Sequence[tuple[int, int]],
-    ) -> None:
-        bodies = self._bodies(step, pairs, walls)
+    def stop(self, end_time_us: int, found: set[Candidate]) -> None:
+        """Stop, of those that may have met something, those that have."""
+        pairs = sorted(pair for pair in found if pair[1] >= 0)
+        walls = sorted((rank, -1 - other) for rank, other in found if other < 0)
         shapes = self._scene.outlines
+        involved = {one for pair in pairs for one in pair} | {one for one, _ in walls}
+        bodies = {
+            rank: _body(self._rovers[rank]) for rank in sorted(involved | self.touching_ranks())
+        }
         met_pairs, met_walls = resolve(
             bodies, pairs, [(rank, number, shapes[number]) for rank, number in walls]
         )
+        # What overlaps is in contact, however it came there.
+        met_pairs |= {p for p in pairs if body_gap_m(bodies[p[0]], bodies[p[1]], 0.0) < -MARGIN_M}
+        met_walls |= {w for w in walls if wall_gap_m(bodies[w[0]], shapes[w[1]], 0.0) < -MARGIN_M}
+        self._note(end_time_us, met_pairs, met_walls)
+        for rank, body in bodies.items():
+            if body.share < 1.0:
+                self._rovers[rank].block(body.share)
+        self._part(bodies, met_pairs, found)
+        self._release(bodies)
+
+    def _note(
+        self, end_time_us: int, met_pairs: set[tuple[int, int]], met_walls: set[tuple[int, int]]
+    ) -> None:
+        """Report what was not touched before."""
         ids, names = self._ids, self._scene.names
         met: set[tuple[int, int | str]] = {(ids[i], names[number]) for i, number in met_walls}
         for one, other in met_pairs:
@@ -389,28 +334,63 @@ class ContactChecker:
         for pair in sorted(met - self._touching, key=_order):
             self._events.append(Contact(end_time_us, *pair))
         self._touching |= met
-        for rank, body in bodies.items():
-            if body.share < 1.0:
-                lane, place = self._places[rank]
-                lane.block(place, body.share)
-        self._release(step, bodies)
 
-    def _bodies(
-        self, step: _Step, pairs: Sequence[tuple[int, int]], walls: Sequence[tuple[int, int]]
-    ) -> dict[int, Body]:
-        rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
-        involved = {one for pair in pairs for one in pair} | {one for one, _ in walls}
-        for vehicle_id, other in self._touching:
-            involved.add(rank[vehicle_id])
-            if isinstance(other, int):
-                involved.add(rank[other])
-        bodies = {}
-        for number in sorted(involved):
-            (n0, e0), (n1, e1) = step.start[:, number].tolist(), step.end[:, number].tolist()
-            bodies[number] = Body(float(self._radii[number]), n0, e0, n1 - n0, e1 - e0)
-        return bodies
+    def _part(
+        self, bodies: Mapping[int, Body], met: set[tuple[int, int]], found: set[Candidate]
+    ) -> None:
+        """Let vehicles that push each other slide along each other, so that none is locked.
 
-    def _release(self, step: _Step, bodies: Mapping[int, Body]) -> None:
+        What is left of a step goes sideways: the way it leads, to the right when undecided.
+        """
+        slid: set[int] = set()
+        for pair in sorted(met):
+            for me, other in (pair, pair[::-1]):
+                if me not in slid and self._slide(bodies, me, other, found):
+                    slid.add(me)
+
+    def _slide(
+        self, bodies: Mapping[int, Body], me: int, other: int, found: set[Candidate]
+    ) -> bool:
+        body = bodies[me]
+        (n0, e0), (n1, e1) = body.at(1.0), bodies[other].at(1.0)
+        north, east = n1 - n0, e1 - e0
+        apart = math.sqrt(north * north + east * east)
+        left = 1.0 - body.share
+        if left == 0.0 or apart == 0.0:
+            return False
+        pushed = left * (body.step_n_m * north + body.step_e_m * east) / apart
+        aside = left * (body.step_e_m * north - body.step_n_m * east) / apart
+        if abs(aside) < pushed:
+            aside = pushed
+        slide_n, slide_e = -aside * east / apart, aside * north / apart
+        there = msgspec.structs.replace(
+            body, north_m=body.north_m + slide_n, east_m=body.east_m + slide_e
+        )
+        if pushed <= 0.0 or not self._has_room(bodies, me, there, found):
+            return False
+        body.north_m, body.east_m = there.north_m, there.east_m
+        pose = self._rovers[me].pose
+        pose.north_m, pose.east_m = pose.north_m + slide_n, pose.east_m + slide_e
+        return True
+
+    def _has_room(
+        self, bodies: Mapping[int, Body], me: int, there: Body, found: set[Candidate]
+    ) -> bool:
+        """Whether a vehicle can be there without coming closer to what it touches."""
+        for one, other in found:
+            if me not in (one, other):
+                continue
+            if other < 0:
+                shape = self._scene.outlines[-1 - other]
+                before, after = wall_gap_m(bodies[me], shape), wall_gap_m(there, shape)
+            else:
+                near = bodies[other if one == me else one]
+                before, after = body_gap_m(bodies[me], near), body_gap_m(there, near)
+            if after < 0.0 and after < before:
+                return False
+        return True
+
+    def _release(self, bodies: Mapping[int, Body]) -> None:
         """End the contacts that have air again; look at the others in every step."""
         rank = {vehicle_id: number for number, vehicle_id in enumerate(self._ids)}
         shapes = dict(zip(self._scene.names, self._scene.outlines, strict=True))
@@ -422,16 +402,7 @@ class ContactChecker:
                 gap_m = wall_gap_m(body, shapes[other])
             if gap_m > _RELEASE_M:
                 self._touching.discard(pair)
-            step.free[rank[pair[0]]] = _LOOK_AGAIN
-
-
-def _length(vectors: Floats) -> Floats:
-    length: Floats = np.sqrt(vectors[0] * vectors[0] + vectors[1] * vectors[1])
-    return length
-
-
-def _is_wall(pair: tuple[int, int | str]) -> bool:
-    return isinstance(pair[1], str)
+            self._rovers[rank[pair[0]]].free_sq = _LOOK_AGAIN
 
 
 def _order(pair: tuple[int, int | str]) -> tuple[int, bool, int | str]:

@@ -24,7 +24,7 @@ from pico_gz.core.messages import (
     RangefinderData,
     Vector3,
 )
-from pico_gz.core.portable_math import FLOATS, exp
+from pico_gz.core.portable_math import exp
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
@@ -394,7 +394,7 @@ class ActuatorFault(Snapshot):
         if self.kind is FailureKind.WRONG:
             return min(1.0, max(-1.0, _WRONG_GAIN * command + _WRONG_OFFSET))
         if self.kind is FailureKind.SLOW:
-            left = exp(FLOATS, -dt_us / US_PER_S / _SLOW_TAU_S)
+            left = exp(-dt_us / US_PER_S / _SLOW_TAU_S)
             self._output = command - (command - self._output) * left
             return self._output
         if self.kind is FailureKind.DELAYED:

@@ -12,7 +12,7 @@ can also hand them over as objects::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
@@ -23,7 +23,6 @@ from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.simulator.drive_model import DriveModel
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.ops import Column, Ops
 from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
@@ -36,39 +35,38 @@ DriveFactory = Callable[[RoverSpec], DriveModel]
 
 
 class SensorModel(Protocol):
-    """All sensors of some vehicles; what ``SensorSuite`` offers."""
+    """All sensors of one vehicle; what ``SensorSuite`` offers."""
 
-    battery_ratio: Column
+    battery_ratio: float
 
-    def sample(self, now_us: int, dt_us: int, motion: Motion) -> list[SensorData]:
-        """What is new at ``now_us``, one entry per vehicle in the given order."""
+    def sample(self, now_us: int, dt_us: int, motion: Motion) -> SensorData:
+        """What is new at ``now_us``."""
 
-    def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
+    def set_failure(self, unit: str, kind: str) -> None:
         """Break a sensor; ``ok`` mends it."""
 
-    def set_parameter(self, vehicle_id: int, name: str, value: float) -> None:
+    def set_parameter(self, name: str, value: float) -> None:
         """Set a ``SIM_*`` parameter."""
 
-    def save_vehicle(self, vehicle_id: int) -> dict[str, Any]:
-        """One vehicle's state as plain values."""
+    def save(self) -> dict[str, Any]:
+        """The state as plain values."""
 
-    def load_vehicle(self, vehicle_id: int, state: dict[str, Any]) -> None:
-        """Go on from what ``save_vehicle`` gave."""
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``save`` gave."""
 
 
 class SensorFactory(Protocol):
-    """Builds the sensors of a group of vehicles."""
+    """Builds the sensors of a vehicle."""
 
     def __call__(
         self,
-        ops: Ops,
-        vehicles: Sequence[SensorSetup],
+        setup: SensorSetup,
         frame: LocalFrame,
         magnetic: MagneticField,
         seed: int,
         scene: Scene | None,
     ) -> SensorModel:
-        """Build them for vehicles of one ``group_key``."""
+        """Build them."""
 
 
 class ModelTable:

@@ -6,69 +6,33 @@ A Gauss-Markov error decays with its time constant and is fed so that its sigma 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from math import floor
+from collections.abc import Mapping
+from math import floor, sqrt
 from typing import Any, ClassVar
 
-import numpy as np
-
 from pico_gz.core import portable_math
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.units import US_PER_S
 from pico_gz.errors import ConfigError
-from pico_gz.simulator.ops import SCALAR, Column, Ops
-from pico_gz.simulator.random import NormalBlock
-
-
-def column(ops: Ops, values: Sequence[float]) -> Column:
-    """Return one value per vehicle as a column: the float itself for a lone vehicle."""
-    return float(values[0]) if ops is SCALAR else np.array(values, dtype=np.float64)
-
-
-def any_of(values: Sequence[float]) -> bool:
-    """Return whether any value is not zero; what is zero for all need not be computed."""
-    return any(value != 0.0 for value in values)
+from pico_gz.simulator.random import NormalStream
 
 
 def gauss_markov(interval_s: float, tau_s: float) -> tuple[float, float]:
     """Return (phi, gain) of x = phi x + gain sigma n, which keeps sigma for ever."""
-    phi = float(portable_math.exp(FLOATS, -interval_s / tau_s))
-    return phi, float(FLOATS.sqrt(1.0 - phi * phi))
+    phi = portable_math.exp(-interval_s / tau_s)
+    return phi, sqrt(1.0 - phi * phi)
 
 
 def low_pass_gain(interval_s: float, tau_s: float) -> float:
     """Return k of x += k (target - x) for a first-order lag."""
-    return 1.0 - float(portable_math.exp(FLOATS, -interval_s / tau_s))
-
-
-def output_stage(
-    ops: Ops, limits: Sequence[float], lsbs: Sequence[float]
-) -> Callable[[Column], Column]:
-    """Return the last stage of a sensor: saturation, then quantisation, then no negative zeros.
-
-    A resolution of 0 is continuous. Dropping the sign of zeros makes it irrelevant whether a
-    term that is zero was added or skipped on the way, so shortcuts do not change bits.
-    """
-    if ops is SCALAR:
-        return partial(saturate_and_quantise, limits[0], lsbs[0])
-    limit = np.array(limits)
-    stepped = np.array(lsbs) > 0.0
-    step = np.where(stepped, lsbs, 1.0)
-    some, every = bool(stepped.any()), bool(stepped.all())
-
-    def tell_group(value: Column) -> Column:
-        value = np.maximum(np.minimum(value, limit), -limit)
-        if some:
-            rounded = np.floor(value / step + 0.5) * step
-            value = rounded if every else np.where(stepped, rounded, value)
-        return value + 0.0
-
-    return tell_group
+    return 1.0 - portable_math.exp(-interval_s / tau_s)
 
 
 def saturate_and_quantise(limit: float, lsb: float, value: float) -> float:
-    """Saturate and quantise one value; a resolution of 0 is continuous."""
+    """Saturate and quantise one value; a resolution of 0 is continuous.
+
+    Zeros lose their sign, so that it does not matter whether a term that is zero was added or
+    skipped on the way.
+    """
     if value > limit:
         value = limit
     elif value < -limit:
@@ -76,124 +40,75 @@ def saturate_and_quantise(limit: float, lsb: float, value: float) -> float:
     return floor(value / lsb + 0.5) * lsb if lsb else value + 0.0
 
 
-def rounding_stage(ops: Ops, rounds: Sequence[bool]) -> Callable[[Column, float], Column]:
-    """Return a function that rounds to a whole number of ``1 / per_unit`` where it is asked to.
-
-    The result is the float nearest that decimal number, without negative zeros.
-    """
-    if ops is SCALAR:
-        if rounds[0]:
-            return lambda value, per_unit: floor(value * per_unit + 0.5) / per_unit
-        return lambda value, _: value + 0.0
-    chosen = np.array(rounds)
-
-    def round_group(value: Column, per_unit: float) -> Column:
-        rounded = np.floor(value * per_unit + 0.5) / per_unit
-        return np.where(chosen, rounded, value) + 0.0
-
-    return round_group
+def rounded(value: float, per_unit: float) -> float:
+    """Round to a whole number of ``1 / per_unit``: the float nearest that decimal number."""
+    return floor(value * per_unit + 0.5) / per_unit
 
 
-class SampleClock:
-    """When samples are due: on multiples of a period, some ``lead_us`` before each.
+class Sensor:
+    """One sensor of one vehicle, sampled on multiples of its period, ``lead_us`` before each.
 
-    A class of its own, and never subclassed, because it runs for every sensor in every step:
-    the interpreter is twice as fast on code that always sees the same class.
+    The times of samples follow from simulation time alone. A subclass lists the attributes
+    that change while it runs in ``state_fields`` and its random streams in ``stream_fields``.
 
     Attributes:
         period_us: between samples, 0 = every step.
         next_us: when the next sample is due.
-        interval_s: the time between samples as it really is, given the length of a step.
     """
 
-    __slots__ = ("_lead_us", "_step_us", "interval_s", "next_us", "period_us")
+    __slots__ = ("_step_us", "lead_us", "next_us", "period_us")
+
+    state_fields: ClassVar[tuple[str, ...]] = ()
+    stream_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, period_us: int, lead_us: int = 0) -> None:
         self.period_us = period_us
-        self._lead_us = lead_us
-        self._step_us = 0
-        self.interval_s = 0.0
+        self.lead_us = lead_us
         self.next_us = 0
+        self._step_us = 0
 
     def align(self, last_us: int) -> None:
-        """Find the first sample after ``last_us``."""
-        period, lead = self.period_us, self._lead_us
+        """Prepare for the first sample after ``last_us``."""
+        period, lead = self.period_us, self.lead_us
         self.next_us = ((last_us + lead) // period + 1) * period - lead if period else 0
 
-    def tick(self, now_us: int, dt_us: int) -> bool:
-        """Note that a sample is taken now; return whether ``interval_s`` has changed."""
+    def _tick(self, now_us: int, dt_us: int) -> None:
+        """Note that a sample is taken now."""
         period = self.period_us
         if period:
             self.next_us = next_us = self.next_us + period
             if next_us <= now_us:
-                self.align(now_us)
-        if dt_us == self._step_us:
-            return False
-        self._step_us = dt_us
-        self.interval_s = (period if period > dt_us else dt_us) / US_PER_S
-        return True
+                Sensor.align(self, now_us)
+        if dt_us != self._step_us:
+            self._step_us = dt_us
+            self._set_interval((period if period > dt_us else dt_us) / US_PER_S)
 
+    def _set_interval(self, interval_s: float) -> None:
+        """Take the time between samples as it really is, given the length of a step."""
 
-class Sensor:
-    """A sensor of a group of vehicles, sampled on multiples of its period.
-
-    The times of samples follow from simulation time alone, so vehicles may join and leave a
-    group without shifting them. A subclass lists the columns that change while it runs in
-    ``_columns`` and its random streams in ``_streams``.
-    """
-
-    _columns: ClassVar[tuple[str, ...]] = ()
-    _streams: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, ops: Ops, period_us: int, lead_us: int = 0) -> None:
-        self._ops = ops
-        self._scalar = ops is SCALAR
-        self.clock = SampleClock(period_us, lead_us)
-
-    def align(self, last_us: int) -> None:
-        """Prepare for the first sample after ``last_us``."""
-        self.clock.align(last_us)
-
-    def save(self, place: int) -> dict[str, Any]:
-        """Return the state of the vehicle at this place in the group, as plain values."""
-        state: dict[str, Any] = {}
-        for name in self._columns:
-            state[name.lstrip("_")] = _read(getattr(self, name), place)
-        for name in self._streams:
-            block: NormalBlock = getattr(self, name)
-            state[name.lstrip("_")] = block.count(place)
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+        state: dict[str, Any] = {name: _copied(getattr(self, name)) for name in self.state_fields}
+        for name in self.stream_fields:
+            stream: NormalStream = getattr(self, name)
+            state[name] = stream.count
         return state
 
-    def load(self, place: int, state: Mapping[str, Any]) -> None:
-        """Set the state of the vehicle at this place.
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Set the state from what ``save`` gave.
 
         Raises:
             ConfigError: the snapshot comes from another version or kind of vehicle.
         """
         try:
-            for name in self._columns:
-                value = state[name.lstrip("_")]
-                setattr(self, name, _written(getattr(self, name), place, value))
-            for name in self._streams:
-                block: NormalBlock = getattr(self, name)
-                block.set_count(place, int(state[name.lstrip("_")]))
+            for name in self.state_fields:
+                setattr(self, name, _copied(state[name]))
+            for name in self.stream_fields:
+                stream: NormalStream = getattr(self, name)
+                stream.count = int(state[name])
         except KeyError as missing:
             raise ConfigError(f"Snapshot of {type(self).__name__} lacks {missing}.") from None
 
 
-def _read(value: Any, place: int) -> Any:
-    """Return one vehicle's part of a column, or of a stack or list of columns."""
-    if isinstance(value, np.ndarray):
-        return value[..., place].tolist()
-    return [_read(item, place) for item in value] if isinstance(value, list) else value
-
-
-def _written(value: Any, place: int, new: Any) -> Any:
-    """Return the column, stack or list with one vehicle's part replaced."""
-    if isinstance(value, np.ndarray):
-        changed = value.copy()
-        changed[..., place] = new
-        return changed
-    if isinstance(value, list):
-        return [_written(old, place, item) for old, item in zip(value, new, strict=True)]
-    return new
+def _copied(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else value

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.errors import ConfigError
 
 
@@ -91,7 +91,7 @@ def outline(obstacle: Obstacle) -> Outline:
     if isinstance(obstacle, Disc):
         return Outline(obstacle.north_m, obstacle.east_m, round_m=obstacle.radius_m)
     if isinstance(obstacle, Box):
-        sine, cosine = sincos(FLOATS, obstacle.yaw_deg * RAD_PER_DEG)
+        sine, cosine = sincos(obstacle.yaw_deg * RAD_PER_DEG)
         return Outline(
             obstacle.north_m,
             obstacle.east_m,

@@ -2,74 +2,58 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
+from math import floor
 from typing import Any
-
-import numpy as np
 
 from pico_gz.core.messages import BatteryData, EncoderData
 from pico_gz.core.portable_math import TWO_PI
 from pico_gz.core.units import US_PER_S
 from pico_gz.errors import ConfigError
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.noise import Sensor, any_of, column, low_pass_gain
-from pico_gz.simulator.ops import Column, Ops
-from pico_gz.simulator.random import UniformBlock
+from pico_gz.simulator.noise import Sensor, low_pass_gain
+from pico_gz.simulator.random import stream_key, uniform
 from pico_gz.simulator.sensor_setup import BatterySetup, SensorSetup, period_us_of_rate
 
 
 class Encoder(Sensor):
     """floor(N theta / 2 pi) per wheel, less the ticks that were missed."""
 
-    _columns = ("_seen_left", "_seen_right", "_missed_left", "_missed_right")
-    _streams = ("_draws",)
+    __slots__ = (
+        "draws", "key", "miss", "missed_left", "missed_right", "per_rad", "per_turn", "seen_left",
+        "seen_right",
+    )  # fmt: skip
+    state_fields = ("seen_left", "seen_right", "missed_left", "missed_right", "draws")
 
-    def __init__(self, ops: Ops, vehicles: Sequence[SensorSetup], seed: int) -> None:
-        super().__init__(ops, period_us_of_rate(vehicles[0].encoder_rate_hz))
-        # Whole floats or plain integers: both hold ticks exactly.
-        self._floor: Callable[[Column], Column] = math.floor if self._scalar else np.floor
-        self._per_turn = [v.encoder_ticks for v in vehicles]
-        self._per_rad = column(ops, [ticks / TWO_PI for ticks in self._per_turn])
-        misses = [v.encoder_miss for v in vehicles]
-        self._loses_ticks = any_of(misses)
-        self._miss = column(ops, misses)
-        ids = [v.vehicle_id for v in vehicles]
-        self._draws = UniformBlock(seed, ids, "encoder", 2, scalar=self._scalar)
-        zeros = [0.0] * len(ids)
-        self._seen_left = column(ops, zeros)
-        self._seen_right = column(ops, zeros)
-        self._missed_left = column(ops, zeros)
-        self._missed_right = column(ops, zeros)
+    def __init__(self, setup: SensorSetup, seed: int) -> None:
+        super().__init__(period_us_of_rate(setup.encoder_rate_hz))
+        self.per_turn = setup.encoder_ticks
+        self.per_rad = setup.encoder_ticks / TWO_PI
+        self.miss = setup.encoder_miss
+        self.key = stream_key(seed, setup.vehicle_id, "encoder")
+        self.draws = 0  # samples drawn for, two draws each
+        self.seen_left = self.seen_right = 0
+        self.missed_left = self.missed_right = 0
 
-    def sample(self, now_us: int, dt_us: int, motion: Motion) -> list[EncoderData]:
-        """Return one sample per vehicle."""
-        if self.clock.period_us:
-            self.clock.tick(now_us, dt_us)
-        left = self._floor(motion.wheel_left_rad * self._per_rad)
-        right = self._floor(motion.wheel_right_rad * self._per_rad)
-        if self._loses_ticks:
-            left, right = self._without_missed(left, right)
-        if self._scalar:
-            return [EncoderData((int(left), int(right)), self._per_turn[0])]
-        lefts, rights = left.astype("i8").tolist(), right.astype("i8").tolist()
-        return list(map(EncoderData, zip(lefts, rights, strict=True), self._per_turn))
+    def sample(self, now_us: int, dt_us: int, motion: Motion) -> EncoderData:
+        """Return a sample."""
+        if self.period_us:
+            self._tick(now_us, dt_us)
+        left = floor(motion.wheel_left_rad * self.per_rad)
+        right = floor(motion.wheel_right_rad * self.per_rad)
+        if self.miss == 0.0:
+            return EncoderData((left, right), self.per_turn)
+        self.missed_left += self._lost(left - self.seen_left, 2 * self.draws)
+        self.missed_right += self._lost(right - self.seen_right, 2 * self.draws + 1)
+        self.draws += 1
+        self.seen_left, self.seen_right = left, right
+        return EncoderData((left - self.missed_left, right - self.missed_right), self.per_turn)
 
-    def _without_missed(self, left: Column, right: Column) -> tuple[Column, Column]:
-        """Drop each new tick with the set probability."""
-        draw_left, draw_right = self._draws.take()
-        self._missed_left = self._missed_left + self._lost(left - self._seen_left, draw_left)
-        self._missed_right = self._missed_right + self._lost(right - self._seen_right, draw_right)
-        self._seen_left, self._seen_right = left, right
-        return left - self._missed_left, right - self._missed_right
-
-    def _lost(self, new: Column, draw: Column) -> Column:
+    def _lost(self, new: int, draw: int) -> int:
         """Return how many of ``new`` ticks (signed) are lost: their mean, rounded by chance."""
-        ops = self._ops
-        count = ops.absolute(new)
-        lost = ops.floor(count * self._miss + draw)
-        return ops.where(new < 0.0, -lost, lost)
+        lost = floor(abs(new) * self.miss + uniform(self.key, draw))
+        return -lost if new < 0 else lost
 
 
 _SECONDS_PER_HOUR = 3600.0
@@ -77,6 +61,8 @@ _LOW_PASS_HZ = 10.0
 # Open-circuit voltage of a lithium cell over its charge, fullest last.
 CELL_CURVE = ((0.02, 2.98), (0.15, 3.30), (0.23, 3.46), (0.35, 3.59), (0.50, 3.74),
               (0.77, 3.94), (1.00, 4.17))  # fmt: skip
+# (charge, volts, volts per charge) from where each line of the curve begins.
+_LINES = tuple((s0, v0, (v1 - v0) / (s1 - s0)) for (s0, v0), (s1, v1) in pairwise(CELL_CURVE))
 
 
 class Battery(Sensor):
@@ -86,29 +72,32 @@ class Battery(Sensor):
     ``current_a`` is the present draw.
     """
 
-    _columns = ("_used_as", "_voltage_v", "_open_v", "current_a", "_fixed_v", "_capacity_as")
+    __slots__ = (
+        "_drawn_s", "_drawn_us", "_gain", "both_run_a", "capacity_as", "cells", "current_a",
+        "fixed_v", "idle_a", "initial", "open_v", "rated_v", "ratio", "resistance",
+        "stall_more_a", "used_as", "voltage_v",
+    )  # fmt: skip
+    state_fields = ("used_as", "voltage_v", "open_v", "current_a", "fixed_v", "capacity_as")
 
-    def __init__(self, ops: Ops, vehicles: Sequence[SensorSetup]) -> None:
-        super().__init__(ops, period_us_of_rate(vehicles[0].battery_rate_hz))
-        packs = [v.battery or BatterySetup() for v in vehicles]
-        self._cells = column(ops, [float(p.cells) for p in packs])
-        self._resistance = column(ops, [0.0 if p.ideal else p.resistance_ohm for p in packs])
-        self._idle_a = column(ops, [p.idle_a for p in packs])
-        self._both_run_a = column(ops, [2.0 * p.run_a for p in packs])
-        self._stall_more_a = column(ops, [p.stall_a - p.run_a for p in packs])
-        self._rated_v = column(ops, [p.rated_v for p in packs])
-        self._capacity_as = column(ops, [p.capacity_ah * _SECONDS_PER_HOUR for p in packs])
-        self._initial = column(ops, [p.initial_soc for p in packs])
+    def __init__(self, setup: SensorSetup) -> None:
+        super().__init__(period_us_of_rate(setup.battery_rate_hz))
+        pack = setup.battery or BatterySetup()
+        self.cells = float(pack.cells)
+        self.resistance = 0.0 if pack.ideal else pack.resistance_ohm
+        self.idle_a = pack.idle_a
+        self.both_run_a = 2.0 * pack.run_a
+        self.stall_more_a = pack.stall_a - pack.run_a
+        self.rated_v = pack.rated_v
+        self.capacity_as = pack.capacity_ah * _SECONDS_PER_HOUR
+        self.initial = pack.initial_soc
         # Above 0: an open-circuit voltage that does not depend on the charge.
-        self._fixed_v = column(ops, [p.rated_v if p.ideal else 0.0 for p in packs])
-        self._used_as = column(ops, [0.0] * len(packs))
-        self._open_v = self._open_circuit_v()
-        self._voltage_v = self._open_v
-        self.current_a: Column = self._idle_a
-        self.ratio: Column = self._voltage_v / self._rated_v
+        self.fixed_v = pack.rated_v if pack.ideal else 0.0
+        self.used_as = 0.0
+        self.voltage_v = self.open_v = self._open_circuit_v(self._charge())
+        self.current_a = self.idle_a
+        self.ratio = self.voltage_v / self.rated_v
         self._drawn_us = 0
-        self._drawn_s = 0.0
-        self._gain = 0.0
+        self._drawn_s = self._gain = 0.0
 
     def draw(self, dt_us: int, motion: Motion) -> None:
         """Count one step's current; keeps ``current_a`` and ``ratio`` up to date."""
@@ -116,51 +105,47 @@ class Battery(Sensor):
             self._drawn_us, self._drawn_s = dt_us, dt_us / US_PER_S
             self._gain = low_pass_gain(self._drawn_s, 1.0 / (TWO_PI * _LOW_PASS_HZ))
         load = motion.load_left + motion.load_right
-        motors_a = motion.throttle_abs * (self._both_run_a + self._stall_more_a * load)
-        self.current_a = current = self._idle_a + motors_a
-        self._used_as = self._used_as + current * self._drawn_s
-        voltage = self._voltage_v
-        loaded = self._open_v - current * self._resistance
-        self._voltage_v = voltage = voltage + (loaded - voltage) * self._gain
-        self.ratio = voltage / self._rated_v
+        motors_a = motion.throttle_abs * (self.both_run_a + self.stall_more_a * load)
+        self.current_a = current = self.idle_a + motors_a
+        self.used_as = self.used_as + current * self._drawn_s
+        voltage = self.voltage_v
+        loaded = self.open_v - current * self.resistance
+        self.voltage_v = voltage = voltage + (loaded - voltage) * self._gain
+        self.ratio = voltage / self.rated_v
 
-    def sample(self, now_us: int, dt_us: int) -> list[BatteryData]:
-        """Return one sample per vehicle."""
-        self.clock.tick(now_us, dt_us)
-        self._open_v = self._open_circuit_v()
+    def sample(self, now_us: int, dt_us: int) -> BatteryData:
+        """Return a sample."""
+        self._tick(now_us, dt_us)
         charge = self._charge()
-        if self._scalar:
-            return [BatteryData(self._voltage_v, self.current_a, charge)]
-        columns = (self._voltage_v.tolist(), self.current_a.tolist(), charge.tolist())
-        return list(map(BatteryData, *columns))
+        self.open_v = self._open_circuit_v(charge)
+        return BatteryData(self.voltage_v, self.current_a, charge)
 
-    def set_parameter(self, place: int, name: str, value: float) -> None:
-        """Set ``BATT_VOLTAGE`` (open circuit, 0 = by charge) or ``BATT_CAP_AH`` of one vehicle."""
+    def set_parameter(self, name: str, value: float) -> None:
+        """Set ``BATT_VOLTAGE`` (open circuit, 0 = by charge) or ``BATT_CAP_AH``."""
         if name == "BATT_VOLTAGE":
-            changed = {"fixed_v": max(0.0, value)}
+            self.fixed_v = max(0.0, value)
         elif value > 0.0:
-            changed = {"capacity_as": value * _SECONDS_PER_HOUR}
+            self.capacity_as = value * _SECONDS_PER_HOUR
         else:
             raise ConfigError(f"A battery of {value} Ah is impossible.")
-        self.load(place, {**self.save(place), **changed})
-        self._open_v = self._open_circuit_v()
+        self.open_v = self._open_circuit_v(self._charge())
 
-    def load(self, place: int, state: Mapping[str, Any]) -> None:
-        """Set the state of the vehicle at this place."""
-        super().load(place, state)
-        self.ratio = self._voltage_v / self._rated_v
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Set the state from what ``save`` gave."""
+        super().load(state)
+        self.ratio = self.voltage_v / self.rated_v
 
-    def _charge(self) -> Column:
+    def _charge(self) -> float:
         """Return what is left, 0..1."""
-        charge = self._initial - self._used_as / self._capacity_as
-        return self._ops.where(charge > 0.0, charge, 0.0)
+        charge = self.initial - self.used_as / self.capacity_as
+        return charge if charge > 0.0 else 0.0
 
-    def _open_circuit_v(self) -> Column:
+    def _open_circuit_v(self, charge: float) -> float:
         """Return the voltage without load, by straight lines between the curve's points."""
-        ops, charge = self._ops, self._charge()
-        (s0, v0), (s1, v1) = CELL_CURVE[:2]
-        cell_v = v0 + (charge - s0) * ((v1 - v0) / (s1 - s0))
-        for (s0, v0), (s1, v1) in pairwise(CELL_CURVE[1:]):
-            line = v0 + (charge - s0) * ((v1 - v0) / (s1 - s0))
-            cell_v = ops.where(charge >= s0, line, cell_v)
-        return ops.where(self._fixed_v > 0.0, self._fixed_v, cell_v * self._cells)
+        if self.fixed_v > 0.0:
+            return self.fixed_v
+        start, volts, slope = _LINES[0]
+        for line in _LINES[1:]:
+            if charge >= line[0]:
+                start, volts, slope = line
+        return (volts + (charge - start) * slope) * self.cells

@@ -6,17 +6,15 @@ mean 0, variance 1 and stays within 4.2 sigma.
 
 The key is (seed, vehicle, stream). So a vehicle draws the same numbers alone and in a fleet,
 drawing ahead in blocks changes nothing, and a snapshot needs no more than a counter. The mixer
-is SplitMix64's. The functions for one draw are the reference; ``NormalBlock`` gives the same
+is SplitMix64's. The functions for one draw are the reference; ``NormalStream`` gives the same
 bits in bulk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +48,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
 
-# Draws made ahead at once: large enough to hide NumPy's cost per call, small enough for a cache.
-_BLOCK_DRAWS = 24_576
-_BLOCK_ROWS = 1_024
-
-Keys = NDArray[np.uint64]
+# Samples made ahead at once: enough to hide NumPy's cost per call, few enough for memory.
+_BLOCK_ROWS = 256
 
 
 def stream_key(seed: int, vehicle_id: int, stream: str) -> int:
@@ -85,11 +80,10 @@ def normal(key: int, index: int) -> float:
     return starts[cell] + widths[cell] * ((drawn & PLACE_MASK) * PLACE_SCALE)
 
 
-def bits_array(keys: Keys, first: NDArray[np.int64], count: int) -> NDArray[np.uint64]:
-    """Return ``count`` draws of each key from its index ``first`` on, shape (count, keys)."""
-    golden = np.uint64(_GOLDEN)
-    start = keys + (first.astype(np.uint64) + np.uint64(1)) * golden
-    drawn = (np.arange(count, dtype=np.uint64) * golden)[:, np.newaxis] + start
+def bits_array(key: int, first: int, count: int) -> NDArray[np.uint64]:
+    """Return ``count`` draws from index ``first`` on."""
+    drawn = np.arange(count, dtype=np.uint64) * np.uint64(_GOLDEN)
+    drawn += np.uint64((key + (first + 1) * _GOLDEN) & _MASK)
     shifted = drawn >> np.uint64(30)
     drawn ^= shifted
     drawn *= np.uint64(_MIX_1)
@@ -101,9 +95,9 @@ def bits_array(keys: Keys, first: NDArray[np.int64], count: int) -> NDArray[np.u
     return drawn
 
 
-def normal_array(keys: Keys, first: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Return ``count`` normal draws of each key from ``first`` on, shape (count, keys)."""
-    drawn = bits_array(keys, first, count)
+def normal_array(key: int, first: int, count: int) -> NDArray[np.float64]:
+    """Return ``count`` normal draws from index ``first`` on."""
+    drawn = bits_array(key, first, count)
     cells = (drawn >> np.uint64(PLACE_BITS)).astype(np.intp)
     drawn &= np.uint64(PLACE_MASK)
     place = drawn.astype(np.float64)
@@ -114,13 +108,6 @@ def normal_array(keys: Keys, first: NDArray[np.int64], count: int) -> NDArray[np
     return place
 
 
-def uniform_array(keys: Keys, first: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Return ``count`` uniform draws of each key from ``first`` on, shape (count, keys)."""
-    drawn = bits_array(keys, first, count)
-    drawn >>= np.uint64(11)
-    return drawn.astype(np.float64) * 2.0**-53
-
-
 def _mix(value: int) -> int:
     value ^= value >> 30
     value = (value * _MIX_1) & _MASK
@@ -129,60 +116,36 @@ def _mix(value: int) -> int:
     return value ^ (value >> 31)
 
 
-class NormalBlock:
-    """One stream of normal draws for a group of vehicles, made ahead in blocks.
+class NormalStream:
+    """One vehicle's stream of normal draws, made ahead in blocks; ``width`` of them per sample."""
 
-    Every sample takes ``width`` draws. A lone vehicle (``scalar``) gets each sample as a list
-    of floats, a group as an array of shape (width, vehicles). ``UniformBlock`` is the same for
-    even draws.
-    """
+    __slots__ = ("_made_until", "_rows", "key", "width")
 
-    __slots__ = ("_counts", "_keys", "_made", "_rows", "_rows_ahead", "_scalar", "_width")
+    def __init__(self, seed: int, vehicle_id: int, stream: str, width: int) -> None:
+        self.key = stream_key(seed, vehicle_id, stream)
+        self.width = width
+        # What is left of the samples up to ``_made_until``, the next one last: nothing is
+        # cheaper than ``pop``.
+        self._rows: list[list[float]] = []
+        self._made_until = 0
 
-    _draw = staticmethod(normal_array)
-
-    def __init__(
-        self, seed: int, vehicle_ids: Sequence[int], stream: str, width: int, *, scalar: bool
-    ) -> None:
-        keys = [stream_key(seed, vehicle_id, stream) for vehicle_id in vehicle_ids]
-        self._keys = np.array(keys, dtype=np.uint64)
-        self._counts = np.zeros(len(keys), dtype=np.int64)
-        self._width = width
-        self._scalar = scalar
-        ahead = _BLOCK_DRAWS // (width * max(1, len(keys)))
-        self._rows_ahead = min(_BLOCK_ROWS, max(4, ahead))
-        # What is left of the last ``_made`` samples, the next one last: it runs for every sensor
-        # in every step, and nothing is cheaper than ``pop``.
-        self._rows: list[Any] = []
-        self._made = 0
-
-    def take(self) -> Any:
+    def take(self) -> list[float]:
         """Return the next sample's draws."""
         rows = self._rows or self._refill()
         return rows.pop()
 
-    def count(self, vehicle: int) -> int:
-        """Return how many samples the vehicle at this place has taken."""
-        return int(self._counts[vehicle]) + self._made - len(self._rows)
+    @property
+    def count(self) -> int:
+        """How many samples have been taken; may be set, to continue after so many."""
+        return self._made_until - len(self._rows)
 
-    def set_count(self, vehicle: int, count: int) -> None:
-        """Continue the vehicle at this place after ``count`` samples."""
-        self._counts += self._made - len(self._rows)
-        self._counts[vehicle] = count
-        self._rows, self._made = [], 0
+    @count.setter
+    def count(self, count: int) -> None:
+        if count != self.count:
+            self._rows, self._made_until = [], count
 
-    def _refill(self) -> list[Any]:
-        self._counts += self._made - len(self._rows)
-        drawn = self._draw(self._keys, self._counts * self._width, self._rows_ahead * self._width)
-        rows = drawn.reshape(self._rows_ahead, self._width, len(self._keys))
-        self._rows = rows[::-1, :, 0].tolist() if self._scalar else list(rows[::-1])
-        self._made = len(self._rows)
+    def _refill(self) -> list[list[float]]:
+        drawn = normal_array(self.key, self._made_until * self.width, _BLOCK_ROWS * self.width)
+        self._rows = drawn.reshape(_BLOCK_ROWS, self.width)[::-1].tolist()
+        self._made_until += _BLOCK_ROWS
         return self._rows
-
-
-class UniformBlock(NormalBlock):
-    """One stream of draws from 0 <= x < 1 for a group of vehicles, made ahead in blocks."""
-
-    __slots__ = ()
-
-    _draw = staticmethod(uniform_array)

@@ -10,22 +10,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.errors import ConfigError
-from pico_gz.simulator.ops import SCALAR, Column, Ops
 
 
 class Terrain(Protocol):
-    """Height and slope of the ground; written against ``Ops`` like every model."""
+    """Height and slope of the ground, by operations that IEEE 754 rounds one way."""
 
     @property
     def level(self) -> bool:
         """Whether it is a horizontal plane at height 0, so that nothing need be computed."""
 
-    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+    def height_m(self, north_m: float, east_m: float) -> float:
         """Height above the origin, up positive."""
 
-    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+    def slope(self, north_m: float, east_m: float) -> tuple[float, float]:
         """Rise per metre towards north and towards east."""
 
 
@@ -34,13 +33,13 @@ class FlatTerrain:
 
     level = True
 
-    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+    def height_m(self, north_m: float, east_m: float) -> float:
         """Zero everywhere."""
-        return north_m * 0.0
+        return 0.0
 
-    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+    def slope(self, north_m: float, east_m: float) -> tuple[float, float]:
         """Zero everywhere."""
-        return north_m * 0.0, east_m * 0.0
+        return 0.0, 0.0
 
 
 class RampTerrain:
@@ -73,31 +72,27 @@ class RampTerrain:
             raise ConfigError(f"A ramp of {slope_deg} degrees: between -60 and 60 is possible.")
         if not (math.isfinite(direction_deg) and math.isfinite(start_m) and 0.0 <= length_m < 1e7):
             raise ConfigError("A ramp needs a finite direction, start and length (0 or more).")
-        sine, cosine = sincos(FLOATS, slope_deg * RAD_PER_DEG)
-        self._rise = sine / cosine
-        self._east, self._north = sincos(FLOATS, direction_deg * RAD_PER_DEG)
-        self._start_m = start_m
-        self._length_m = length_m
+        sine, cosine = sincos(slope_deg * RAD_PER_DEG)
+        self.rise = sine / cosine
+        self.east, self.north = sincos(direction_deg * RAD_PER_DEG)
         self.slope_deg, self.direction_deg = slope_deg, direction_deg
         self.start_m, self.length_m = start_m, length_m
 
-    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+    def height_m(self, north_m: float, east_m: float) -> float:
         """Rise times the way covered along the direction."""
-        along = self._along(north_m, east_m)
-        if self._length_m > 0.0:
-            along = ops.clip(along - self._start_m, 0.0, self._length_m)
-        return along * self._rise
+        along = north_m * self.north + east_m * self.east
+        if self.length_m > 0.0:
+            along = along - self.start_m
+            along = 0.0 if along < 0.0 else self.length_m if along > self.length_m else along
+        return along * self.rise
 
-    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+    def slope(self, north_m: float, east_m: float) -> tuple[float, float]:
         """The same everywhere on the ramp, zero before and after it."""
-        rise: Column = north_m * 0.0 + self._rise
-        if self._length_m > 0.0:
-            along = self._along(north_m, east_m) - self._start_m
-            rise = ops.where((along >= 0.0) & (along < self._length_m), rise, 0.0)
-        return rise * self._north, rise * self._east
-
-    def _along(self, north_m: Column, east_m: Column) -> Column:
-        return north_m * self._north + east_m * self._east
+        if self.length_m > 0.0:
+            along = north_m * self.north + east_m * self.east - self.start_m
+            if not 0.0 <= along < self.length_m:
+                return 0.0, 0.0
+        return self.rise * self.north, self.rise * self.east
 
 
 class HeightmapTerrain:
@@ -153,44 +148,38 @@ class HeightmapTerrain:
             raise ConfigError(f"Heightmap {path}: {error}") from error
         return np.array(_rows_of(lines, path), dtype=np.float64)
 
-    def height_m(self, ops: Ops, north_m: Column, east_m: Column) -> Column:
+    def height_m(self, north_m: float, east_m: float) -> float:
         """Bilinear between the four heights around."""
-        (sw, se, nw, ne), (north, _), (east, _) = self._patch(ops, north_m, east_m)
-        south_height = sw + (se - sw) * east
-        north_height = nw + (ne - nw) * east
+        row, north, _ = self._place(north_m, self.north_m, self._rows)
+        column, east, _ = self._place(east_m, self.east_m, self._columns)
+        south_row, north_row = self._lists[row], self._lists[row + 1]
+        sw, nw = south_row[column], north_row[column]
+        south_height = sw + (south_row[column + 1] - sw) * east
+        north_height = nw + (north_row[column + 1] - nw) * east
         return south_height + (north_height - south_height) * north
 
-    def slope(self, ops: Ops, north_m: Column, east_m: Column) -> tuple[Column, Column]:
+    def slope(self, north_m: float, east_m: float) -> tuple[float, float]:
         """Slope of the bilinear patch; zero across an edge of the map."""
-        (sw, se, nw, ne), (north, in_north), (east, in_east) = self._patch(ops, north_m, east_m)
+        row, north, in_north = self._place(north_m, self.north_m, self._rows)
+        column, east, in_east = self._place(east_m, self.east_m, self._columns)
+        south_row, north_row = self._lists[row], self._lists[row + 1]
+        sw, se, nw, ne = (
+            south_row[column],
+            south_row[column + 1],
+            north_row[column],
+            north_row[column + 1],
+        )
         to_north = ((nw - sw) + ((ne - se) - (nw - sw)) * east) / self.cell_m
         to_east = ((se - sw) + ((ne - nw) - (se - sw)) * north) / self.cell_m
-        return ops.where(in_north, to_north, 0.0), ops.where(in_east, to_east, 0.0)
+        return to_north if in_north else 0.0, to_east if in_east else 0.0
 
-    def _patch(
-        self, ops: Ops, north_m: Column, east_m: Column
-    ) -> tuple[tuple[Column, ...], tuple[Column, Column], tuple[Column, Column]]:
-        """The four heights around a point, and (place 0..1, on the map) along each axis."""
-        row, north, in_north = self._place(ops, north_m, self.north_m, self._rows)
-        column, east, in_east = self._place(ops, east_m, self.east_m, self._columns)
-        if ops is SCALAR:
-            south_row, north_row = self._lists[int(row)], self._lists[int(row) + 1]
-            j = int(column)
-            corners = (south_row[j], south_row[j + 1], north_row[j], north_row[j + 1])
-        else:
-            i, j = row.astype(np.intp), column.astype(np.intp)
-            grid = self.heights_m
-            corners = (grid[i, j], grid[i, j + 1], grid[i + 1, j], grid[i + 1, j + 1])
-        return corners, (north, in_north), (east, in_east)
-
-    def _place(
-        self, ops: Ops, at_m: Column, start_m: float, count: int
-    ) -> tuple[Column, Column, Column]:
+    def _place(self, at_m: float, start_m: float, count: int) -> tuple[int, float, bool]:
+        """The cell along one axis, the place 0..1 in it, and whether it is on the map."""
         last = float(count - 1)
         asked = (at_m - start_m) / self.cell_m
-        held = ops.clip(asked, 0.0, last)
-        cell = ops.minimum(ops.floor(held), last - 1.0)
-        return cell, held - cell, (asked >= 0.0) & (asked <= last)
+        held = 0.0 if asked < 0.0 else last if asked > last else asked
+        cell = min(math.floor(held), count - 2)
+        return cell, held - cell, 0.0 <= asked <= last
 
 
 def _rows_of(lines: Sequence[str], path: Path) -> list[list[float]]:

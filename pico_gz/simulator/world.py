@@ -8,6 +8,7 @@ poles. Only exact operations are used, so the field's bits are the same on every
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from pico_gz.core import portable_math
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.portable_math import FLOATS, exp
+from pico_gz.core.portable_math import exp
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
 from pico_gz.errors import ConfigError
@@ -48,23 +49,23 @@ class MagneticField:
     def horizontal_gauss(self) -> float:
         """Strength of the part a level compass sees."""
         n, e = self.north_gauss, self.east_gauss
-        return float(FLOATS.sqrt(n * n + e * e))
+        return math.sqrt(n * n + e * e)
 
     @property
     def strength_gauss(self) -> float:
         """Total strength."""
         n, e, d = self.north_gauss, self.east_gauss, self.down_gauss
-        return float(FLOATS.sqrt(n * n + e * e + d * d))
+        return math.sqrt(n * n + e * e + d * d)
 
     @property
     def declination_rad(self) -> float:
         """Angle from true to magnetic north, east positive."""
-        return float(portable_math.atan2(FLOATS, self.east_gauss, self.north_gauss))
+        return portable_math.atan2(self.east_gauss, self.north_gauss)
 
     @property
     def inclination_rad(self) -> float:
         """Dip below the horizon."""
-        return float(portable_math.atan2(FLOATS, self.down_gauss, self.horizontal_gauss))
+        return portable_math.atan2(self.down_gauss, self.horizontal_gauss)
 
 
 def magnetic_field(lat_deg: float, lon_deg: float, alt_m: float, on: date) -> MagneticField:
@@ -122,7 +123,7 @@ def _cell(table: NDArray[np.float32], row: int, column: int) -> list[float]:
 
 def _neighbours(position: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Return the four grid lines around a position and Lagrange's weights of each."""
-    base = int(FLOATS.floor(position))
+    base = math.floor(position)
     t = position - base
     weights = (
         -t * (t - 1.0) * (t - 2.0) / 6.0,
@@ -170,23 +171,24 @@ class Wind(Snapshot):
     _state_fields: ClassVar[tuple[str, ...]] = ("_tick", "_before", "_after")
 
     def __init__(self, config: WindConfig, seed: int) -> None:
-        self._config = config
+        self._steady = float(config.north_mps), float(config.east_mps)
+        self._has_gusts = config.gust_mps > 0.0
         self.calm = config.north_mps == config.east_mps == config.gust_mps == 0.0
-        self._keep = exp(FLOATS, -_TICK_US / US_PER_S / config.tau_s)
-        self._stir = config.gust_mps * FLOATS.sqrt(1.0 - self._keep * self._keep)
+        self._keep = exp(-_TICK_US / US_PER_S / config.tau_s)
+        self._stir = config.gust_mps * math.sqrt(1.0 - self._keep * self._keep)
         self._keys = tuple(stream_key(seed, 0, f"wind_{axis}") for axis in ("north", "east"))
         self._tick = 0
         self._before = [0.0, 0.0]
         self._after = [0.0, 0.0]
-        if config.gust_mps > 0.0:
+        if self._has_gusts:
             self._before = [config.gust_mps * normal(key, 0) for key in self._keys]
             self._after = self._next(1)
 
     def at(self, now_us: int) -> tuple[float, float]:
         """Wind towards north and east [m/s]; ``now_us`` never goes back."""
-        config = self._config
-        if config.gust_mps == 0.0:
-            return config.north_mps, config.east_mps
+        north, east = self._steady
+        if not self._has_gusts:
+            return north, east
         while now_us >= (self._tick + 1) * _TICK_US:
             self._tick += 1
             self._before, self._after = self._after, self._next(self._tick + 1, self._after)
@@ -195,7 +197,7 @@ class Wind(Snapshot):
             before + (after - before) * share
             for before, after in zip(self._before, self._after, strict=True)
         ]
-        return config.north_mps + gusts[0], config.east_mps + gusts[1]
+        return north + gusts[0], east + gusts[1]
 
     def _next(self, tick: int, last: list[float] | None = None) -> list[float]:
         last = self._before if last is None else last

@@ -22,7 +22,6 @@ from pico_gz.run.config.mission_check import require_items
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import NAV_WAYPOINT
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission_files import read_mission_file
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY
 from pico_gz.vehicle.autopilot.parameters import spec_text
@@ -475,7 +474,7 @@ class RoverHandle:
             )
 
     def _e7(self, north_m: float, east_m: float) -> tuple[int, int]:
-        lat_deg, lon_deg, _ = self.sitl.frame.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+        lat_deg, lon_deg, _ = self.sitl.frame.geodetic_from_ned(north_m, east_m, 0.0)
         return round(lat_deg * 1e7), round(lon_deg * 1e7)
 
     def _waypoint(self, seq: int, north_m: float, east_m: float) -> MissionItem:

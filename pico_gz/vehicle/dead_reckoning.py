@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from pico_gz.core.messages import CompassData, GpsFixType
-from pico_gz.core.portable_math import FLOATS, atan2
+from pico_gz.core.portable_math import atan2
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
 from pico_gz.vehicle.platform.platform import SitlPlatform
@@ -90,9 +90,7 @@ class HeadingEstimate(Snapshot):
         if self._mag_x == 0.0 and self._mag_y == 0.0:
             self._mag_x, self._mag_y = x, y
         # Heading is atan2(-y, x); the angle between both fields, without either heading.
-        turned_rad = atan2(
-            FLOATS, self._mag_y * x - self._mag_x * y, self._mag_x * x + self._mag_y * y
-        )
+        turned_rad = atan2(self._mag_y * x - self._mag_x * y, self._mag_x * x + self._mag_y * y)
         error_rad = math.remainder(turned_rad - self.angle_rad, math.tau)
         gap_s = max(0, now_us - self._compass_us) / US_PER_S
         without_gyro = self._imu_us < 0

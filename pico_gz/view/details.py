@@ -10,7 +10,6 @@ from pico_gz.bridge.published import FleetView
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionItem, Telemetry
 from pico_gz.run.recording.topics import AutopilotSample
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission import (
     CIRCLE_COMMANDS,
     PLACED_COMMANDS,
@@ -57,7 +56,7 @@ class PlanReader:
     def point(self, lat_e7: int, lon_e7: int) -> Point:
         """North and east [m], to the centimetre."""
         north, east, _ = self._frame.ned_from_geodetic(
-            SCALAR, lat_e7 / 1e7, lon_e7 / 1e7, self._frame.alt_m
+            lat_e7 / 1e7, lon_e7 / 1e7, self._frame.alt_m
         )
         return round(float(north), 2), round(float(east), 2)
 

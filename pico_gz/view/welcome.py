@@ -29,7 +29,6 @@ from pico_gz.run.simulators import make_terrain
 from pico_gz.run.view_access import MODE_NAMES, RunHandle
 from pico_gz.simulator.faults import ACTUATOR_UNITS, UNITS, FailureKind
 from pico_gz.simulator.obstacles import Obstacle, Wall
-from pico_gz.simulator.ops import ARRAY
 from pico_gz.simulator.terrain import HeightmapTerrain, Terrain
 from pico_gz.view.source import FIELDS
 
@@ -106,7 +105,8 @@ def terrain_of(fleet: FleetConfig) -> dict[str, Any] | None:
     norths, easts = np.meshgrid(
         south + cell_m * np.arange(rows), west + cell_m * np.arange(columns), indexing="ij"
     )
-    heights = np.asarray(terrain.height_m(ARRAY, norths.ravel(), easts.ravel()), dtype=np.float64)
+    places = zip(norths.ravel().tolist(), easts.ravel().tolist(), strict=True)
+    heights = np.array([terrain.height_m(*place) for place in places])
     low, high = float(heights.min()), float(heights.max())
     scale = 255.0 / (high - low) if high > low else 0.0
     return {

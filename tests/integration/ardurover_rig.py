@@ -16,7 +16,6 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.external.connection import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import (
@@ -99,7 +98,7 @@ class Ground:
 
     def _send_item(self, seq: int) -> None:
         north, east = self.mission[seq]
-        lat, lon, _ = HOME.geodetic_from_ned(SCALAR, north, east, 0.0)
+        lat, lon, _ = HOME.geodetic_from_ned(north, east, 0.0)
         self.link.mav.mission_item_int_send(
             self.vehicle_id, AUTOPILOT, seq, 3, 16, 0, 1, 0, 0, 0, 0,
             round(lat * 1e7), round(lon * 1e7), 0.0,

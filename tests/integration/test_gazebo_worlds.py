@@ -16,7 +16,6 @@ from pico_gz.run.config import load_fleet
 from pico_gz.run.simulators import make_terrain
 from pico_gz.run.world_bundle import make_bundle
 from pico_gz.run.world_from_fleet import WorldOptions
-from pico_gz.simulator.ops import SCALAR
 
 ROOT = Path(__file__).parents[2]
 WORLDS = ("empty", "yard", "slope", "ten_rovers")
@@ -197,5 +196,5 @@ def test_the_ground_is_that_of_lightweight(tmp_path, terrain, steepest_deg):
         assert climb.north_m == pytest.approx(3.0, rel=0.1)
         assert climb.tilt_deg < steepest_deg + 1.0
         for north_m, east_m, height_m in (*still.heights_m, *climb.heights_m):
-            expected = ground.height_m(SCALAR, north_m, east_m)
+            expected = ground.height_m(north_m, east_m)
             assert height_m == pytest.approx(expected, abs=0.01)

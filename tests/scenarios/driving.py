@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import NoiseProfile, Pose, VehicleConfig
 from pico_gz.simulator.world import World
@@ -70,7 +69,7 @@ class Drive:
             self.before, self.latest = self.latest, self.place
         if record.gps is not None:
             north, east, _ = self.frame.ned_from_geodetic(
-                FLOATS, record.gps.lat_deg, record.gps.lon_deg, record.gps.alt_m
+                record.gps.lat_deg, record.gps.lon_deg, record.gps.alt_m
             )
             self.gps_error = (north - self.before[0], east - self.before[1])
         self.platform.inject_sensors(record)
@@ -118,8 +117,8 @@ class Drive:
     def local(self, point: Point) -> Point:
         """Where a point of the autopilot's own frame is in the simulator's."""
         own = self.autopilot._rover.estimator.frame
-        lat, lon, alt = own.geodetic_from_ned(FLOATS, *point, 0.0)
-        north, east, _ = self.frame.ned_from_geodetic(FLOATS, lat, lon, alt)
+        lat, lon, alt = own.geodetic_from_ned(*point, 0.0)
+        north, east, _ = self.frame.ned_from_geodetic(lat, lon, alt)
         return north, east
 
     @property
@@ -138,7 +137,7 @@ class Drive:
         """A mission through these points; the first one is home."""
         items = []
         for seq, (north, east) in enumerate(points):
-            lat, lon, alt = self.frame.geodetic_from_ned(FLOATS, north, east, 0.0)
+            lat, lon, alt = self.frame.geodetic_from_ned(north, east, 0.0)
             items.append(
                 MissionItem(
                     seq=seq, command=16, lat_e7=round(lat * 1e7), lon_e7=round(lon * 1e7), alt_m=alt

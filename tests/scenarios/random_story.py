@@ -21,7 +21,6 @@ from random import Random
 import msgspec
 
 from pico_gz.core.ground_control import MissionItem, MissionType, Mode
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import load_fleet
 from pico_gz.run.options import RunOptions
@@ -222,7 +221,7 @@ def _place(random: Random) -> tuple[float, float]:
 
 
 def _e7(sitl: Sitl, place: tuple[float, float]) -> tuple[int, int]:
-    lat_deg, lon_deg, _ = sitl.frame.geodetic_from_ned(FLOATS, *place, 0.0)
+    lat_deg, lon_deg, _ = sitl.frame.geodetic_from_ned(*place, 0.0)
     return round(lat_deg * 1e7), round(lon_deg * 1e7)
 
 

@@ -7,7 +7,6 @@ from driving import distance
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.ground_control import MissionItem, MissionType, Mode, Result
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.simulator.world import World
@@ -49,7 +48,7 @@ def start_missions(pilots, frame):
     for vehicle_id, pilot in pilots.items():
         items = []
         for seq, (north, east) in enumerate(((0.0, 15.0 * vehicle_id), target_of(vehicle_id))):
-            lat, lon, alt = frame.geodetic_from_ned(FLOATS, north, east, 0.0)
+            lat, lon, alt = frame.geodetic_from_ned(north, east, 0.0)
             items.append(
                 MissionItem(
                     seq=seq, command=16, lat_e7=round(lat * 1e7), lon_e7=round(lon * 1e7), alt_m=alt

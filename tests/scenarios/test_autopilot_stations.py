@@ -4,7 +4,6 @@ import pytest
 from driving import Drive, distance
 
 from pico_gz.core.ground_control import Mode, Result
-from pico_gz.core.portable_math import FLOATS
 
 SKID, CAR = "pico_trail_freenove", "pico_trail_ackermann"
 CASES = [(SKID, "typical", 1), (SKID, "typical", 2), (CAR, "typical", 3)]
@@ -29,7 +28,7 @@ def check_stations(preset, noise, seed):
 
 def check_rtl(drive):
     home = drive.local((0.0, 0.0))
-    lat, lon, _ = drive.frame.geodetic_from_ned(FLOATS, 12.0, 8.0, 0.0)
+    lat, lon, _ = drive.frame.geodetic_from_ned(12.0, 8.0, 0.0)
     target = round(lat * 1e7), round(lon * 1e7)
     assert drive.autopilot.guided.to_global(*target, change_mode=True) is Result.ACCEPTED
     assert drive.run_until(lambda: "Target reached" in drive.texts, 60.0)

@@ -36,6 +36,7 @@ from pico_gz.gazebo.install import (
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
 from pico_gz.gazebo.lint.sdformat import can_ask
 from pico_gz.run.config import default_fleet
+from pico_gz.simulator.native.build import describe
 
 
 class State(StrEnum):
@@ -130,8 +131,23 @@ def check_python() -> list[DoctorFinding]:
             remedy="" if good else f"Python {wanted} or newer is needed.",
         ),
         _found(name="pico-gz", need=Need.LIGHTWEIGHT, version=__version__),
+        _check_core(),
         _found(name="system", version=system, detail=f"{os.cpu_count()} processors"),
     ]
+
+
+def _check_core() -> DoctorFinding:
+    """Which model of the built-in simulator runs."""
+    core = describe()
+    if core == "native":
+        return _found(name="simulator core", version=core)
+    return _trouble(
+        name="simulator core",
+        version=core,
+        detail="the Python model runs: slower, with the same results",
+        remedy="From a clone with a C compiler: ./scripts/build. Otherwise a wheel for your"
+        " platform.",
+    )
 
 
 def check_packages() -> list[DoctorFinding]:

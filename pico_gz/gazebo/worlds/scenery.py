@@ -33,7 +33,6 @@ from pico_gz.gazebo.worlds.parts import (
 )
 from pico_gz.gazebo.worlds.render import GROUND_NAME, StaticModel
 from pico_gz.simulator.obstacles import Disc, Obstacle, Outline, Wall, outline
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
 
 MESH_NAME = "terrain.obj"
@@ -272,7 +271,7 @@ def trim(shape: Shape, colour: Colour, z_m: float) -> Visual:
 
 
 def _height(terrain: Terrain, north_m: float, east_m: float) -> float:
-    return float(terrain.height_m(SCALAR, north_m, east_m))
+    return float(terrain.height_m(north_m, east_m))
 
 
 def _corners(plan: Outline) -> list[tuple[float, float]]:

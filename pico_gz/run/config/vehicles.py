@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pico_gz.core import portable_math
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.ports import MAX_PORT, Link, PortRules
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
@@ -58,12 +57,12 @@ def _circle(spacing_m: float, ids: Sequence[int]) -> dict[int, Pose]:
     if count == 1:
         return {ids[0]: Pose()}
     # The chord between neighbours is spacing_m: 2 r sin(pi / count).
-    half_sine, _ = portable_math.sincos(FLOATS, math.pi / count)
+    half_sine, _ = portable_math.sincos(math.pi / count)
     radius_m = spacing_m / (2.0 * half_sine)
     poses = {}
     for index, number in enumerate(ids):
         yaw_deg = 360.0 * index / count
-        sine, cosine = portable_math.sincos(FLOATS, yaw_deg * portable_math.RAD_PER_DEG)
+        sine, cosine = portable_math.sincos(yaw_deg * portable_math.RAD_PER_DEG)
         poses[number] = Pose(north_m=radius_m * cosine, east_m=radius_m * sine, yaw_deg=yaw_deg)
     return poses
 

@@ -29,7 +29,6 @@ from pico_gz.run.recording.mcap_writer import (
 )
 from pico_gz.run.recording.run_folder import MCAP_FILE, RunFolder, unwritable
 from pico_gz.run.recording.topics import SCHEMAS, AutopilotSample, Kind, schema_bytes, topic_of
-from pico_gz.simulator.ops import SCALAR
 
 log = logging.getLogger(__name__)
 
@@ -426,7 +425,7 @@ class RunRecording:
         if not telemetry.position_valid:
             return {"yaw_rad": telemetry.yaw_rad}
         north_m, east_m, _ = self._frame.ned_from_geodetic(
-            SCALAR, telemetry.lat_e7 / 1e7, telemetry.lon_e7 / 1e7, telemetry.alt_m
+            telemetry.lat_e7 / 1e7, telemetry.lon_e7 / 1e7, telemetry.alt_m
         )
         return {
             "north_m": north_m,

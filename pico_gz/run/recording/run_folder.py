@@ -18,6 +18,7 @@ from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import TerrainKind
+from pico_gz.simulator.native.build import describe
 from pico_gz.simulator.terrain import HeightmapTerrain
 
 RUN_FILE = "run.json"
@@ -169,6 +170,7 @@ class RunFolder:
         self.path = _new_folder(parent, fleet.name)
         self._facts: dict[str, Any] = {
             "version": __version__,
+            "simulator_core": describe(),
             "fleet": fleet.name,
             "fleet_file": str(fleet.source) if fleet.source else None,
             "fleet_text": fleet.source.read_text() if fleet.source else None,

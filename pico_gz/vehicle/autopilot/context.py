@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.vehicle.autopilot.control import ServoOutputs, SpeedController, TurnController
@@ -214,7 +213,7 @@ class RoverContext(Snapshot):
         frame = self.estimator.frame
         if frame is None:
             return 0.0, 0.0
-        north, east, _ = frame.ned_from_geodetic(FLOATS, lat_e7 * 1e-7, lon_e7 * 1e-7, frame.alt_m)
+        north, east, _ = frame.ned_from_geodetic(lat_e7 * 1e-7, lon_e7 * 1e-7, frame.alt_m)
         return float(north), float(east)
 
     def e7_from_local(self, north_m: float, east_m: float) -> tuple[int, int]:
@@ -222,7 +221,7 @@ class RoverContext(Snapshot):
         frame = self.estimator.frame
         if frame is None:
             return 0, 0
-        lat, lon, _ = frame.geodetic_from_ned(FLOATS, north_m, east_m, 0.0)
+        lat, lon, _ = frame.geodetic_from_ned(north_m, east_m, 0.0)
         return floor(lat * 1e7 + 0.5), floor(lon * 1e7 + 0.5)
 
     def e7_of_fixed(self, place: Point) -> tuple[int, int]:

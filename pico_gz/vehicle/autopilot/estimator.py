@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pico_gz.core.frames import LocalFrame, wrap_pi
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
-from pico_gz.core.portable_math import FLOATS, PI, atan2, sincos
+from pico_gz.core.portable_math import PI, atan2, sincos
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.heading import HeadingFilter, declination_rad
 from pico_gz.vehicle.autopilot.position import PositionFilter, WheelOdometry
@@ -201,7 +202,7 @@ class Estimator(Snapshot):
         tilt, heading, position, wheels = self.tilt, self.heading, self.position, self.wheels
         heading.turn(tilt.turn_rad, dt)
         self.turn_rate_radps = rate = tilt.turn_rad / dt - heading.bias_radps
-        self.sin_yaw, self.cos_yaw = sincos(FLOATS, heading.yaw_rad)
+        self.sin_yaw, self.cos_yaw = sincos(heading.yaw_rad)
         wheels.command(throttle, dt)
         self._note_parking(now_us, throttle, steering, rate)
         if self.parked:
@@ -242,7 +243,7 @@ class Estimator(Snapshot):
             # A heading that stands cannot have gone wrong: then it is the compass.
             self.heading.refusals = 0
         ahead, right = self.tilt.level_components(x, y, z)
-        self.heading.fuse_compass(atan2(FLOATS, -right, ahead) + self.declination_rad)
+        self.heading.fuse_compass(atan2(-right, ahead) + self.declination_rad)
 
     def _add_gps(self, fix: GpsData, now_us: int) -> None:
         if fix == self.gps and fix.speed_ms > _REPEAT_MIN_MPS:
@@ -263,9 +264,7 @@ class Estimator(Snapshot):
         if not self.position.history:
             self.gps_us = now_us
             return
-        north_m, east_m, _down = frame.ned_from_geodetic(
-            FLOATS, fix.lat_deg, fix.lon_deg, fix.alt_m
-        )
+        north_m, east_m, _down = frame.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
         then = self.position.recall(now_us - int(self.params["GPS_DELAY_MS"]) * 1000)
         self.position.fuse_fix(now_us, then, north_m, east_m)
         if not self.position.credible:
@@ -283,7 +282,7 @@ class Estimator(Snapshot):
         speed_sq = north_mps * north_mps + east_mps * east_mps
         if speed_sq < _COURSE_MIN_MPS * _COURSE_MIN_MPS or abs(rate) > _COURSE_MAX_RADPS:
             return
-        sin_then, cos_then = sincos(FLOATS, yaw)
+        sin_then, cos_then = sincos(yaw)
         # Backwards, the course points where the stern does. A known heading shows which it is,
         # else what was commanded; braking is commanded backwards while still rolling forwards.
         driven_back = self.wheels.model_mps < 0.0
@@ -291,13 +290,13 @@ class Estimator(Snapshot):
         if self.heading.aligned and self.heading.p_yy < _HEADING_KNOWN_VAR:
             backwards = north_mps * cos_then + east_mps * sin_then < 0.0
         sign = -1.0 if backwards else 1.0
-        course = atan2(FLOATS, sign * east_mps, sign * north_mps)
-        sigma = 0.1 / FLOATS.sqrt(speed_sq) + 0.05
-        error = wrap_pi(FLOATS, course - yaw)
+        course = atan2(sign * east_mps, sign * north_mps)
+        sigma = 0.1 / math.sqrt(speed_sq) + 0.05
+        error = wrap_pi(course - yaw)
         if backwards is not driven_back and abs(self.wheels.model_mps) > _DRIVEN_MPS:
             if self._is_wrong_way_round():
-                self.heading.reset_to(wrap_pi(FLOATS, self.heading.yaw_rad + error + PI), sigma)
-                self.position.speed_mps = -sign * FLOATS.sqrt(speed_sq)
+                self.heading.reset_to(wrap_pi(self.heading.yaw_rad + error + PI), sigma)
+                self.position.speed_mps = -sign * math.sqrt(speed_sq)
                 return
         else:
             self.against = 0

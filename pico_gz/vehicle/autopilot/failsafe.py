@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pico_gz.core.ground_control import Mode, Result
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, sincos
+from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ class Failsafe(Snapshot):
             self.crash_since_us = -1
             return
         angle = values["CRASH_ANGLE"]
-        tipped = angle > 0.0 and estimator.tilt.down_z < sincos(FLOATS, angle * RAD_PER_DEG)[1]
+        tipped = angle > 0.0 and estimator.tilt.down_z < sincos(angle * RAD_PER_DEG)[1]
         stuck = (
             rover.modes.current.autonomous
             and abs(rover.outputs.throttle) > _CRASH_THROTTLE

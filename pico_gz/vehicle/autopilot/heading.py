@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import floor, sqrt
 
 from pico_gz.core.frames import wrap_pi
-from pico_gz.core.portable_math import FLOATS, PI, RAD_PER_DEG
+from pico_gz.core.portable_math import PI, RAD_PER_DEG
 from pico_gz.core.snapshot import Snapshot
 
 # fmt: off
@@ -185,12 +185,12 @@ class HeadingFilter(Snapshot):
 
     def turn(self, turn_rad: float, dt_s: float) -> None:
         """Follow the gyro: ``turn_rad`` measured within ``dt_s``, bias still in it."""
-        self.yaw_rad = wrap_pi(FLOATS, self.yaw_rad + turn_rad - self.bias_radps * dt_s)
+        self.yaw_rad = wrap_pi(self.yaw_rad + turn_rad - self.bias_radps * dt_s)
         self.pending_s += dt_s
 
     def shift(self, angle_rad: float) -> None:
         """Turn the believed heading, because north turned out to be elsewhere."""
-        self.yaw_rad = wrap_pi(FLOATS, self.yaw_rad + angle_rad)
+        self.yaw_rad = wrap_pi(self.yaw_rad + angle_rad)
 
     @property
     def sigma_rad(self) -> float:
@@ -203,7 +203,7 @@ class HeadingFilter(Snapshot):
         if not self.aligned:
             self._align_with_compass(heading_rad)
             return
-        error = wrap_pi(FLOATS, heading_rad - self.yaw_rad + self.offset_rad)
+        error = wrap_pi(heading_rad - self.yaw_rad + self.offset_rad)
         self.compass_ratio += 0.2 * (abs(error) / _COMPASS_GATE_RAD - self.compass_ratio)
         if abs(error) > _COMPASS_GATE_RAD and self.p_yy < 0.25:
             self.refusals += 1
@@ -221,7 +221,7 @@ class HeadingFilter(Snapshot):
         )
 
     def _align_with_compass(self, heading_rad: float) -> None:
-        self.yaw_rad = wrap_pi(FLOATS, heading_rad + self.offset_rad)
+        self.yaw_rad = wrap_pi(heading_rad + self.offset_rad)
         # The heading inherits the unknown compass error.
         self.p_yy = _COMPASS_VAR + self.p_oo
         self.p_yo = self.p_oo
@@ -281,7 +281,7 @@ class HeadingFilter(Snapshot):
     def _update(self, error: float, c_y: float, c_b: float, c_o: float, variance: float) -> None:
         """Correct by a scalar measurement; ``c_*`` are its covariances with the states."""
         k_y, k_b, k_o = c_y / variance, c_b / variance, c_o / variance
-        self.yaw_rad = wrap_pi(FLOATS, self.yaw_rad + k_y * error)
+        self.yaw_rad = wrap_pi(self.yaw_rad + k_y * error)
         bias = self.bias_radps + k_b * error
         if bias > _LONGEST_BIAS_RADPS:
             bias = _LONGEST_BIAS_RADPS

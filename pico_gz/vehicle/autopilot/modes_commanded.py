@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import Mode
-from pico_gz.core.portable_math import FLOATS, RAD_PER_DEG, atan2
+from pico_gz.core.portable_math import RAD_PER_DEG, atan2
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.vehicle.autopilot.control import clamp
@@ -187,9 +187,7 @@ class GuidedMode(RoverMode):
     def go_velocity(self, rover: RoverContext, north_mps: float, east_mps: float) -> None:
         """Drive with a velocity over ground."""
         speed = sqrt(north_mps * north_mps + east_mps * east_mps)
-        heading = (
-            atan2(FLOATS, east_mps, north_mps) if speed > 0.0 else rover.estimator.heading.yaw_rad
-        )
+        heading = atan2(east_mps, north_mps) if speed > 0.0 else rover.estimator.heading.yaw_rad
         self.go_heading(rover, heading, speed)
 
     def go_heading(self, rover: RoverContext, heading_rad: float, speed_mps: float) -> None:
@@ -225,7 +223,7 @@ class GuidedMode(RoverMode):
             return
         rate = self.turn_rate_radps
         if self.kind is GuidedTarget.HEADING:
-            error = wrap_pi(FLOATS, self.heading_rad - rover.estimator.heading.yaw_rad)
+            error = wrap_pi(self.heading_rad - rover.estimator.heading.yaw_rad)
             rate = rover.values["ATC_STR_ANG_P"] * error
         if self.use_throttle:
             rover.drive_throttle(self.throttle, rate)

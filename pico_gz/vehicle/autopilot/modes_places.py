@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import MissionType, Mode
-from pico_gz.core.portable_math import FLOATS, HALF_PI, TWO_PI, atan2, sincos
+from pico_gz.core.portable_math import HALF_PI, TWO_PI, atan2, sincos
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.navigation import Point, distance_m
@@ -53,11 +53,11 @@ class CircleFollower(Snapshot):
         if self.radius_m < _SPIN_RADIUS_M:
             rover.drive(0.0, way * rover.turn.rate_limit_radps())
             return
-        angle = atan2(FLOATS, rel_e, rel_n)
+        angle = atan2(rel_e, rel_n)
         self._count(angle, way, rel_n * rel_n + rel_e * rel_e)
         speed = abs(rover.estimator.position.speed_mps)
         ahead = min(max(_LOOKAHEAD_M, _LOOKAHEAD_S * speed), 0.8 * self.radius_m)
-        sine, cosine = sincos(FLOATS, angle + way * ahead / self.radius_m)
+        sine, cosine = sincos(angle + way * ahead / self.radius_m)
         navigator = rover.navigator
         navigator.steer_for(
             rover.estimator,
@@ -73,7 +73,7 @@ class CircleFollower(Snapshot):
         """Count turns once it has come to the circle."""
         near = 0.5 * self.radius_m
         if self.started:
-            self.turns += way * wrap_pi(FLOATS, angle - self.angle_rad) / TWO_PI
+            self.turns += way * wrap_pi(angle - self.angle_rad) / TWO_PI
         elif distance_sq > near * near:
             limit = 1.5 * self.radius_m
             self.started = distance_sq < limit * limit
@@ -122,7 +122,7 @@ class StationKeeper(Snapshot):
 
     def _approach(self, rover: RoverContext, to_n: float, to_e: float) -> None:
         navigator = rover.navigator
-        error = wrap_pi(FLOATS, atan2(FLOATS, to_e, to_n) - rover.estimator.heading.yaw_rad)
+        error = wrap_pi(atan2(to_e, to_n) - rover.estimator.heading.yaw_rad)
         kind = rover.values["LOIT_TYPE"]
         navigator.reversed = kind == 2 or (kind == 0 and abs(error) > HALF_PI)
         navigator.set_leg(rover.here(), self.target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
-from pico_gz.core.portable_math import FLOATS, HALF_PI, PI, RAD_PER_DEG, atan2
+from pico_gz.core.portable_math import HALF_PI, PI, RAD_PER_DEG, atan2
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import DriveKind
@@ -85,7 +85,7 @@ class Navigator(Snapshot):
         north, east = following[0] - self.destination[0], following[1] - self.destination[1]
         ahead = north * self.along_n + east * self.along_e
         right = east * self.along_n - north * self.along_e
-        angle = abs(atan2(FLOATS, right, ahead))
+        angle = abs(atan2(right, ahead))
         if self.skid and angle > params["WP_PIVOT_ANGLE"] * RAD_PER_DEG:
             return
         if angle > 0.95 * PI and self.skid:
@@ -142,7 +142,7 @@ class Navigator(Snapshot):
             sin_yaw, cos_yaw = -sin_yaw, -cos_yaw
         forward = aim_n * cos_yaw + aim_e * sin_yaw
         right = aim_e * cos_yaw - aim_n * sin_yaw
-        error = atan2(FLOATS, right, forward)
+        error = atan2(right, forward)
         self.aim_error_rad = error
         if self._pivot(error, now_us):
             return

@@ -6,7 +6,7 @@ from collections import deque
 from math import sqrt
 
 from pico_gz.core.messages import EncoderData
-from pico_gz.core.portable_math import FLOATS, TWO_PI, sincos
+from pico_gz.core.portable_math import TWO_PI, sincos
 from pico_gz.core.snapshot import Snapshot
 
 # Encoders count whole ticks, so their speed is taken over a while.
@@ -241,7 +241,7 @@ class PositionFilter(Snapshot):
 
     def fuse_velocity(self, then: Remembered, north_mps: float, east_mps: float) -> float:
         """Compare a GPS velocity with the speed ``then``; return it along the heading."""
-        yaw: tuple[float, float] = sincos(FLOATS, then[4])
+        yaw: tuple[float, float] = sincos(then[4])
         sin_then, cos_then = yaw
         along = north_mps * cos_then + east_mps * sin_then
         error = along - then[3]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pico_gz.core.frames import wrap_deg_360
 from pico_gz.core.ground_control import Telemetry
-from pico_gz.core.portable_math import DEG_PER_RAD, FLOATS, atan2
+from pico_gz.core.portable_math import DEG_PER_RAD, atan2
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor
 from pico_gz.vehicle.autopilot.mission import BREACH_BOUNDARY, BREACH_NONE
 
@@ -61,8 +61,8 @@ def _attitude(rover: RoverContext) -> dict[str, Any]:
     across = sqrt(tilt.down_y * tilt.down_y + tilt.down_z * tilt.down_z)
     gx, gy, gz = tilt.gyro_rads
     return {
-        "roll_rad": atan2(FLOATS, tilt.down_y, tilt.down_z),
-        "pitch_rad": atan2(FLOATS, -tilt.down_x, across),
+        "roll_rad": atan2(tilt.down_y, tilt.down_z),
+        "pitch_rad": atan2(-tilt.down_x, across),
         "yaw_rad": estimator.heading.yaw_rad,
         "rates_radps": (
             gx - tilt.bias_x_radps,
@@ -149,14 +149,14 @@ def _navigation(rover: RoverContext) -> dict[str, Any]:
     if driving:
         lat_e7, lon_e7 = rover.e7_of_fixed(navigator.destination)
         north, east = rover.here()
-        bearing = atan2(FLOATS, navigator.destination[1] - east, navigator.destination[0] - north)
+        bearing = atan2(navigator.destination[1] - east, navigator.destination[0] - north)
         aim = rover.estimator.heading.yaw_rad + navigator.aim_error_rad
         shown |= {
             "target_valid": True,
             "target_lat_e7": lat_e7,
             "target_lon_e7": lon_e7,
-            "target_bearing_deg": wrap_deg_360(FLOATS, bearing * DEG_PER_RAD),
-            "nav_bearing_deg": wrap_deg_360(FLOATS, aim * DEG_PER_RAD),
+            "target_bearing_deg": wrap_deg_360(bearing * DEG_PER_RAD),
+            "nav_bearing_deg": wrap_deg_360(aim * DEG_PER_RAD),
             "waypoint_distance_m": navigator.distance_m,
             "cross_track_m": navigator.cross_track_m,
         }

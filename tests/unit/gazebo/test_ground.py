@@ -14,7 +14,6 @@ from pico_gz.gazebo.worlds.render import render_model
 from pico_gz.gazebo.worlds.scenery import make_ground, obstacle_model
 from pico_gz.run.world_from_fleet import place_on
 from pico_gz.simulator.obstacles import Box, Disc, Wall, outline
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain
 
 RAMPS = [
@@ -32,7 +31,7 @@ PLACES = [(n, e) for n in (-15.3, -4.0, 0.1, 3.9, 7.7, 21.0) for e in (-9.1, 0.2
 def test_the_surface_is_that_of_the_terrain(terrain):
     model = parse(render_model(make_ground(terrain).model))
     for north_m, east_m in PLACES:
-        expected = terrain.height_m(SCALAR, north_m, east_m)
+        expected = terrain.height_m(north_m, east_m)
         assert surface_height(model, east_m, north_m) == pytest.approx(expected, abs=2e-4)
 
 
@@ -57,7 +56,7 @@ class TestHeightmap:
     def test_every_height_is_a_vertex(self):
         vertices, _ = self.mesh()
         for x_m, y_m, z_m in vertices:
-            assert self.terrain.height_m(SCALAR, y_m, x_m) == pytest.approx(z_m)
+            assert self.terrain.height_m(y_m, x_m) == pytest.approx(z_m)
         inside = [v for v in vertices if abs(v[0]) <= 2.0 and abs(v[1]) <= 1.0]
         assert len(inside) == 6
         assert vertices[:, 0].min() < -100.0
@@ -86,9 +85,9 @@ def test_rovers_stand_flat_on_the_ground(terrain, yaw_deg):
     for north_m, east_m in PLACES:
         at = place_on(terrain, Pose(north_m=north_m, east_m=east_m, yaw_deg=yaw_deg))
         assert (at.x_m, at.y_m) == (east_m, north_m)
-        assert at.z_m == pytest.approx(terrain.height_m(SCALAR, north_m, east_m))
+        assert at.z_m == pytest.approx(terrain.height_m(north_m, east_m))
         ahead, _, up = turn(at.roll_rad, at.pitch_rad, at.yaw_rad).T
-        rise_n, rise_e = terrain.slope(SCALAR, north_m, east_m)
+        rise_n, rise_e = terrain.slope(north_m, east_m)
         normal = np.array([-rise_e, -rise_n, 1.0])
         assert up == pytest.approx(normal / np.linalg.norm(normal), abs=1e-9)
         heading = math.degrees(math.atan2(ahead[0], ahead[1])) % 360.0
@@ -120,7 +119,7 @@ def test_obstacles_stand_where_lightweight_has_them(obstacle, terrain):
             inside = abs(local[0]) < x_m / 2 and abs(local[1]) < y_m / 2
         clearance_m = plan.clearance_m(north_m, east_m)
         assert inside == (clearance_m < 0.0) or abs(clearance_m) < 1e-5
-    ground = terrain.height_m(SCALAR, plan.north_m, plan.east_m)
+    ground = terrain.height_m(plan.north_m, plan.east_m)
     assert pose[2] + height / 2 == pytest.approx(ground + obstacle.height_m, abs=1e-5)
     assert pose[2] - height / 2 <= ground + 1e-6
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
-from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.simulator.fleet_engine import standing
+from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.simulator.kinematics import POSE_FIELDS
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.ops import ARRAY, SCALAR
-from pico_gz.simulator.rover_group import RoverGroup
+from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.terrain import FlatTerrain
 
 FREE = {"max_turn_rate": 0.0}
@@ -34,50 +31,38 @@ def lone_lane(
     *,
     terrain: Any = None,
     speed_mps: float = 0.0,
-) -> RoverGroup:
-    """One vehicle on floats."""
-    drive = ModelTable().drive(spec)
-    state = standing(drive, *pose, speed_mps)
-    return RoverGroup(SCALAR, spec, drive, terrain or FlatTerrain(), [state])
+) -> Rover:
+    """One vehicle."""
+    rover = Rover(spec, ModelTable().drive(spec), terrain or FlatTerrain(), Pose())
+    rover.put(*pose, speed_mps)
+    return rover
 
 
-def group_lane(
-    spec: RoverSpec, poses: Sequence[tuple[float, float, float]], terrain: Any = None
-) -> RoverGroup:
-    """Several vehicles on arrays."""
-    drive = ModelTable().drive(spec)
-    return RoverGroup(
-        ARRAY, spec, drive, terrain or FlatTerrain(), [standing(drive, *pose) for pose in poses]
-    )
-
-
-def run(
-    lane: RoverGroup, commands: tuple[float, float], *, steps: int, dt_us: int = 10_000
-) -> RoverGroup:
+def run(lane: Rover, commands: tuple[float, float], *, steps: int, dt_us: int = 10_000) -> Rover:
     """Drive a lone lane with one command."""
-    lane.command(0, *commands)
+    lane.commands = commands
     for _ in range(steps):
         lane.advance(dt_us, None)
-        lane.observe(dt_us, None)
+        lane.observe(None)
     return lane
 
 
-def yaw_rad(lane: RoverGroup) -> float:
+def yaw_rad(lane: Rover) -> float:
     """Heading of a lone lane."""
     return math.atan2(lane.pose.sin_yaw, lane.pose.cos_yaw)
 
 
-def position(lane: RoverGroup) -> tuple[float, float]:
+def position(lane: Rover) -> tuple[float, float]:
     """Where a lone lane is, with what rounding took away."""
     return lane.pose.north_m, lane.pose.east_m
 
 
-def pose_values(lane: RoverGroup) -> dict[str, Any]:
+def pose_values(lane: Rover) -> dict[str, Any]:
     """All pose fields of a lone lane."""
     return {name: getattr(lane.pose, name) for name in POSE_FIELDS}
 
 
-def specific_force(lane: RoverGroup) -> tuple[float, float, float]:
+def specific_force(lane: Rover) -> tuple[float, float, float]:
     """What a perfect accelerometer at the reference point reads, FRD."""
     m, g = lane.motion, 9.80665
     a, b, c = m.accel_n_mps2, m.accel_e_mps2, m.accel_d_mps2 - g

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pico_gz.core.frames import LocalFrame, quat_from_euler, rotation_from_quat
 from pico_gz.core.messages import SensorData
 from pico_gz.simulator.kinematics import MOTION_FIELDS, Motion
-from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.random import uniform
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
@@ -28,11 +25,7 @@ STEP_US = 10_000
 
 
 def lone_suite(setup: SensorSetup, seed: int = 42, scene: Any = None) -> SensorSuite:
-    return SensorSuite(SCALAR, [setup], FRAME, FIELD, seed, scene)
-
-
-def group_suite(setups: Sequence[SensorSetup], seed: int = 42, scene: Any = None) -> SensorSuite:
-    return SensorSuite(ARRAY, setups, FRAME, FIELD, seed, scene)
+    return SensorSuite(setup, FRAME, FIELD, seed, scene)
 
 
 def motion_of(**values: float) -> Motion:
@@ -66,14 +59,6 @@ def wild_motion(vehicle_id: int, step: int) -> Motion:
     return with_attitude(motion, *angles)
 
 
-def stacked(motions: Sequence[Motion]) -> Motion:
-    """Many vehicles' motions as one motion of arrays."""
-    together = Motion()
-    for name in MOTION_FIELDS:
-        setattr(together, name, np.array([getattr(m, name) for m in motions]))
-    return together
-
-
 def run(
     suite: SensorSuite,
     steps: int,
@@ -85,7 +70,7 @@ def run(
     """Drive a lone vehicle's suite; ``motion`` may depend on the step number (from 1)."""
     for step in range(1, steps + 1):
         now = motion(step) if callable(motion) else motion
-        yield suite.sample(start_us + step * dt_us, dt_us, now)[0]
+        yield suite.sample(start_us + step * dt_us, dt_us, now)
 
 
 def run_program(program: str, environment: dict[str, str]) -> str:

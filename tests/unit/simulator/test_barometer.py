@@ -15,7 +15,6 @@ from pico_gz.core.messages import BarometerData
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.simulator import sensor_parts
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.sensor_parts import BarometerPart
 from pico_gz.simulator.sensor_setup import SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
@@ -34,8 +33,8 @@ QUIET = baro_only(noise=NoiseProfile.OFF)
 
 
 def read(origin_alt_m: float, down_m: float) -> BarometerData:
-    suite = SensorSuite(SCALAR, [QUIET], LocalFrame(35.0, 139.0, origin_alt_m), FIELD, 1)
-    return suite.sample(10_000, 10_000, motion_of(down_m=down_m))[0].barometer
+    suite = SensorSuite(QUIET, LocalFrame(35.0, 139.0, origin_alt_m), FIELD, 1)
+    return suite.sample(10_000, 10_000, motion_of(down_m=down_m)).barometer
 
 
 def altitude_m(pressure_pa: float) -> float:
@@ -90,19 +89,19 @@ def test_resolution_and_turn_on_offset() -> None:
 def test_parameters() -> None:
     suite = lone_suite(QUIET)
     true = next(run(suite, 1, Motion())).barometer.pressure_pa
-    suite.set_parameter(1, "BARO_GLITCH", 10.0)
+    suite.set_parameter("BARO_GLITCH", 10.0)
     glitched = next(run(suite, 1, Motion(), start_us=10_000)).barometer.pressure_pa
     assert true - glitched == pytest.approx(120.0, abs=1.0)
-    suite.set_parameter(1, "BARO_GLITCH", 0.0)
-    suite.set_parameter(1, "BARO_FREEZE", 1.0)
+    suite.set_parameter("BARO_GLITCH", 0.0)
+    suite.set_parameter("BARO_FREEZE", 1.0)
     held = [
         s.barometer.pressure_pa
         for s in run(suite, 5, lambda step: motion_of(down_m=-10.0 * step), start_us=20_000)
     ]
     assert len(set(held)) == 1
-    suite.set_parameter(1, "BARO_FREEZE", 0.0)
-    suite.set_parameter(1, "BARO_DRIFT", 1.0)
+    suite.set_parameter("BARO_FREEZE", 0.0)
+    suite.set_parameter("BARO_DRIFT", 1.0)
     samples = list(run(suite, 100, Motion(), start_us=70_000, dt_us=100_000))
     assert true - samples[-1].barometer.pressure_pa == pytest.approx(120.0, abs=2.0)
-    suite.set_parameter(1, "BARO_DISABLE", 1.0)
+    suite.set_parameter("BARO_DISABLE", 1.0)
     assert next(run(suite, 1, Motion(), start_us=20_000_000)).barometer is None

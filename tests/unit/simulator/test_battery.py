@@ -109,22 +109,22 @@ def test_ideal_battery_is_exactly_nominal() -> None:
 
 def test_parameters() -> None:
     suite = lone_suite(battery_only())
-    suite.set_parameter(1, "SIM_BATT_VOLTAGE", 6.0)
+    suite.set_parameter("SIM_BATT_VOLTAGE", 6.0)
     told = readings(suite, 100, Motion())[-1]
     assert told.voltage_v == pytest.approx(6.0 - 0.015, abs=1e-3)
-    suite.set_parameter(1, "SIM_BATT_VOLTAGE", 0.0)
+    suite.set_parameter("SIM_BATT_VOLTAGE", 0.0)
     told = readings(suite, 100, Motion(), start_us=1_000_000)[-1]
     assert told.voltage_v == pytest.approx(FULL_V, abs=0.1)
-    suite.set_parameter(1, "SIM_BATT_CAP_AH", 1e-6)
+    suite.set_parameter("SIM_BATT_CAP_AH", 1e-6)
     assert readings(suite, 100, Motion(), start_us=2_000_000)[-1].remaining == 0.0
     with pytest.raises(ConfigError, match="impossible"):
-        suite.set_parameter(1, "BATT_CAP_AH", 0.0)
+        suite.set_parameter("BATT_CAP_AH", 0.0)
 
 
 def test_parameter_of_a_missing_sensor() -> None:
     suite = lone_suite(battery_only(gps=""))
     with pytest.raises(ConfigError, match="does not carry"):
-        suite.set_parameter(1, "GPS_JAM", 1.0)
+        suite.set_parameter("GPS_JAM", 1.0)
 
 
 @pytest.mark.parametrize("wrong", [{"cells": 0}, {"capacity_ah": 0.0}, {"initial_soc": 1.1}])

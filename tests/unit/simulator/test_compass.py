@@ -13,7 +13,6 @@ from sensor_rig import FIELD, FRAME, lone_suite, motion_of, run, with_attitude
 
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.simulator.sensor_setup import BatterySetup, SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import magnetic_field
@@ -38,11 +37,11 @@ def read(motion: Motion, setup: SensorSetup = QUIET) -> tuple[float, float, floa
 @pytest.mark.parametrize(("lat", "lon"), PLACES)
 def test_magnetic_heading_plus_declination_is_yaw(lat: float, lon: float) -> None:
     field = magnetic_field(lat, lon, 0.0, date(2026, 1, 1))
-    suite = SensorSuite(SCALAR, [QUIET], FRAME, field, 1)
+    suite = SensorSuite(QUIET, FRAME, field, 1)
     for number in range(36):
         yaw = math.radians(10.0 * number)
         motion = with_attitude(Motion(), 0.0, 0.0, yaw)
-        x, y, _ = suite.sample(10_000 * (number + 1), 10_000, motion)[0].compass.mag_gauss
+        x, y, _ = suite.sample(10_000 * (number + 1), 10_000, motion).compass.mag_gauss
         error = math.atan2(-y, x) + field.declination_rad - yaw
         assert abs(math.remainder(error, 2.0 * math.pi)) < 1e-9
 
@@ -100,10 +99,10 @@ def test_resolution(part: str, per_gauss: int) -> None:
 
 def test_parameters() -> None:
     suite = lone_suite(QUIET)
-    suite.set_parameter(1, "SIM_MAG1_OFS_X", 100.0)
+    suite.set_parameter("SIM_MAG1_OFS_X", 100.0)
     told = next(run(suite, 1, Motion())).compass.mag_gauss
     assert told == pytest.approx((TRUE + np.array([0.1, 0.0, 0.0])).tolist(), abs=1e-12)
-    suite.set_parameter(1, "SIM_MAG1_FAIL", 1)
+    suite.set_parameter("SIM_MAG1_FAIL", 1)
     assert next(run(suite, 1, Motion(), start_us=10_000)).compass is None
-    suite.set_parameter(1, "SIM_MAG1_FAIL", 0)
+    suite.set_parameter("SIM_MAG1_FAIL", 0)
     assert next(run(suite, 1, Motion(), start_us=20_000)).compass is not None

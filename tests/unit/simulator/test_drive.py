@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.drive_model import Shaping, SpeedLaw
-from pico_gz.simulator.ops import SCALAR
 from tests.unit.simulator.lane_rig import ackermann, ideal, lone_lane, position, run, yaw_rad
 
 CHECK = settings(max_examples=100, deadline=None, derandomize=True)
@@ -22,7 +21,7 @@ def settle(spec, target, *, start=0.0, push=None, steps=1, dt_us=10_000):
     law = SpeedLaw(spec, dt_us)
     speed, distance = start, 0.0
     for _ in range(steps):
-        speed, mean = law.advance(SCALAR, speed, target, push)
+        speed, mean = law.advance(speed, target, push)
         distance += mean * dt_us * 1e-6
     return speed, distance
 
@@ -132,19 +131,19 @@ def test_the_deadband_swallows_and_stretches():
     shaping = Shaping(ideal(deadband=0.2))
     given_and_wanted = {0.0: 0.0, 0.1: 0.0, -0.2: 0.0, 0.6: 0.5, -0.6: -0.5, 1.0: 1.0, -1.0: -1.0}
     for command, share in given_and_wanted.items():
-        assert shaping.apply(SCALAR, command) == pytest.approx(share, abs=1e-15)
+        assert shaping.apply(command) == pytest.approx(share, abs=1e-15)
 
 
 def test_expo_softens_the_middle_and_keeps_the_end():
     shaping = Shaping(ideal(expo=0.5))
-    assert shaping.apply(SCALAR, 0.5) == pytest.approx(0.5 * 0.5 + 0.5 * 0.125)
-    assert shaping.apply(SCALAR, -1.0) == -1.0
+    assert shaping.apply(0.5) == pytest.approx(0.5 * 0.5 + 0.5 * 0.125)
+    assert shaping.apply(-1.0) == -1.0
 
 
 @CHECK
 @given(st.floats(-1.0, 1.0), st.floats(0.0, 0.9), st.floats(0.0, 1.0))
 def test_no_command_asks_for_more_than_everything(command, deadband, expo):
-    share = Shaping(ideal(deadband=deadband, expo=expo)).apply(SCALAR, command)
+    share = Shaping(ideal(deadband=deadband, expo=expo)).apply(command)
     assert -1.0 <= share <= 1.0
     assert share * command >= 0.0
 

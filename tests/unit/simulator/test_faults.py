@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from msgspec.structs import replace
-from sensor_rig import STEP_US, group_suite, lone_suite, run, stacked, wild_motion
+from sensor_rig import STEP_US, lone_suite, run, wild_motion
 
 from pico_gz.core.messages import SensorData
-from pico_gz.errors import ConfigError, UnknownVehicleError
+from pico_gz.errors import ConfigError
 from pico_gz.simulator.faults import UNITS, FailureKind
 from pico_gz.simulator.kinematics import Motion
 from pico_gz.simulator.sensor_setup import RangefinderSetup, SensorSetup
@@ -21,8 +20,8 @@ STEPS = 300
 
 
 class Nearby:
-    def cast(self, ops, north_m, east_m, dir_n, dir_e, max_m, skip_vehicle):
-        return ops.absolute(dir_n) + 0.5
+    def cast(self, north_m, east_m, dir_n, dir_e, max_m, skip_vehicle):
+        return abs(dir_n) + 0.5
 
 
 def drive(unit: str = "", kind: str = "ok", setup: SensorSetup = SETUP) -> list[SensorData]:
@@ -30,7 +29,7 @@ def drive(unit: str = "", kind: str = "ok", setup: SensorSetup = SETUP) -> list[
     suite = lone_suite(setup, scene=Nearby())
     told = list(run(suite, 100, lambda step: wild_motion(1, step)))
     if unit:
-        suite.set_failure(1, unit, kind)
+        suite.set_failure(unit, kind)
     told += run(suite, STEPS, lambda step: wild_motion(1, 100 + step), start_us=100 * STEP_US)
     return told
 
@@ -107,27 +106,11 @@ def test_a_whole_imu_can_be_switched_off() -> None:
 
 def test_repair() -> None:
     suite = lone_suite(SETUP, scene=Nearby())
-    suite.set_failure(1, "compass", "off")
+    suite.set_failure("compass", "off")
     assert all(s.compass is None for s in run(suite, 50, Motion()))
-    suite.set_failure(1, "compass", "ok")
+    suite.set_failure("compass", "ok")
     after = list(run(suite, 50, Motion(), start_us=50 * STEP_US))
     assert sum(s.compass is not None for s in after) == 25
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_and_arrays_do_not_matter(kind: str) -> None:
-    setups = [replace(SETUP, vehicle_id=i) for i in (1, 2, 3)]
-    group = group_suite(setups, scene=Nearby())
-    alone = lone_suite(replace(SETUP, vehicle_id=2), scene=Nearby())
-    well = lone_suite(replace(SETUP, vehicle_id=3), scene=Nearby())
-    for suite in (group, alone):
-        for unit in UNITS:
-            suite.set_failure(2, unit, kind)
-    for step in range(1, 121):
-        motions = [wild_motion(i, step) for i in (1, 2, 3)]
-        told = group.sample(step * STEP_US, STEP_US, stacked(motions))
-        assert told[1] == alone.sample(step * STEP_US, STEP_US, motions[1])[0]
-        assert told[2] == well.sample(step * STEP_US, STEP_US, motions[2])[0]
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
@@ -135,37 +118,35 @@ def test_failures_survive_a_snapshot(kind: str) -> None:
     def ill():
         suite = lone_suite(SETUP, scene=Nearby())
         for unit in UNITS:
-            suite.set_failure(1, unit, kind)
-        suite.set_parameter(1, "ACC1_BIAS_X", 0.5)
+            suite.set_failure(unit, kind)
+        suite.set_parameter("ACC1_BIAS_X", 0.5)
         return suite
 
     whole, first, second = ill(), ill(), lone_suite(SETUP, scene=Nearby())
     expected = list(run(whole, 200, lambda step: wild_motion(1, step)))
     told = list(run(first, 77, lambda step: wild_motion(1, step)))
-    state = msgspec.msgpack.decode(msgspec.msgpack.encode(first.save_vehicle(1)))
-    second.load_vehicle(1, state)
+    state = msgspec.msgpack.decode(msgspec.msgpack.encode(first.save()))
+    second.load(state)
     told += run(second, 123, lambda step: wild_motion(1, 77 + step), start_us=77 * STEP_US)
     assert told == expected
 
 
 def test_bias_parameters_add_to_the_imu() -> None:
     plain, biased = lone_suite(SETUP), lone_suite(SETUP)
-    biased.set_parameter(1, "SIM_ACC1_BIAS_Y", 0.5)
-    biased.set_parameter(1, "SIM_GYR1_BIAS_Z", -0.1)
+    biased.set_parameter("SIM_ACC1_BIAS_Y", 0.5)
+    biased.set_parameter("SIM_GYR1_BIAS_Z", -0.1)
     a, b = (next(run(suite, 1, Motion())).imu for suite in (plain, biased))
     assert b.accel_mss[1] - a.accel_mss[1] == pytest.approx(0.5)
     assert b.gyro_rads[2] - a.gyro_rads[2] == pytest.approx(-0.1)
-    biased.set_parameter(1, "SIM_ACCEL1_FAIL", 3.0)
+    biased.set_parameter("SIM_ACCEL1_FAIL", 3.0)
     assert next(run(biased, 1, Motion(), start_us=STEP_US)).imu.accel_mss == (3.0, 3.0, 3.0)
 
 
 def test_unknown_words_are_refused_with_a_hint() -> None:
     suite = lone_suite(SETUP)
     with pytest.raises(ConfigError, match="Unknown sensor 'gsp'") as caught:
-        suite.set_failure(1, "gsp", "off")
+        suite.set_failure("gsp", "off")
     assert "gps" in caught.value.hint
     with pytest.raises(ConfigError, match="Unknown failure 'of'") as caught:
-        suite.set_failure(1, "gps", "of")
+        suite.set_failure("gps", "of")
     assert caught.value.hint == "Did you mean 'off'?"
-    with pytest.raises(UnknownVehicleError):
-        suite.set_failure(9, "gps", "off")

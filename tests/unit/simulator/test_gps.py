@@ -10,7 +10,6 @@ import pytest
 from sensor_rig import FRAME, lone_suite, motion_of, run
 
 from pico_gz.core.messages import GpsData, GpsFixType
-from pico_gz.core.portable_math import FLOATS
 from pico_gz.core.vehicle_config import NoiseProfile
 from pico_gz.errors import ConfigError
 from pico_gz.simulator import sensor_parts
@@ -41,7 +40,7 @@ def fixes(suite: SensorSuite, steps: int, motion, **options) -> list[tuple[int, 
 
 
 def metres(fix: GpsData) -> tuple[float, float, float]:
-    return FRAME.ned_from_geodetic(FLOATS, fix.lat_deg, fix.lon_deg, fix.alt_m)
+    return FRAME.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
 
 
 def test_noise_free_fix_is_the_true_place() -> None:
@@ -195,7 +194,7 @@ class TestParameters:
     def suite(self, **parameters: float) -> SensorSuite:
         suite = lone_suite(QUIET)
         for name, value in parameters.items():
-            suite.set_parameter(1, name, value)
+            suite.set_parameter(name, value)
         return suite
 
     def test_disable(self) -> None:
@@ -204,11 +203,11 @@ class TestParameters:
     def test_jam_keeps_the_last_place(self) -> None:
         suite = self.suite()
         fixes(suite, 100, motion_of(north_m=7.0))
-        suite.set_parameter(1, "GPS_JAM", 1)
+        suite.set_parameter("GPS_JAM", 1)
         told = fixes(suite, 100, motion_of(north_m=50.0), start_us=1_000_000)
         assert told[-1][1].fix_type is GpsFixType.NO_FIX
         assert metres(told[-1][1])[0] == pytest.approx(7.0, abs=1e-6)
-        suite.set_parameter(1, "GPS_JAM", 0)
+        suite.set_parameter("GPS_JAM", 0)
         told = fixes(suite, 100, motion_of(north_m=50.0), start_us=2_000_000)
         assert told[-1][1].fix_type is GpsFixType.FIX_3D
 

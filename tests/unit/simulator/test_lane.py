@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pico_gz.core.rover_spec import rover_spec
 from tests.unit.simulator.lane_rig import (
-    ackermann,
-    group_lane,
     ideal,
     lone_lane,
     pose_values,
@@ -217,40 +214,3 @@ def test_wheels_and_yaw_agree_under_the_turn_limit():
     assert lane.motion.rate_z_radps == pytest.approx(2.0, abs=1e-12)
     turned = (lane.pose.wheel_left_rad - lane.pose.wheel_right_rad) * lane.spec.wheel_radius_m
     assert turned / TRACK == pytest.approx(2.0, abs=1e-12)
-
-
-SPECS = {
-    "ideal": rover_spec("ideal"),
-    "freenove": rover_spec(
-        "pico_trail_freenove", {"icr_offset_m": 0.02, "expo": 0.3, "slip": 0.05}
-    ),
-    "ackermann": rover_spec("pico_trail_ackermann", {"understeer_s2pm": 0.01}),
-    "ardupilot_skid": rover_spec("ardupilot_skid"),
-    "ardupilot_car": rover_spec("ardupilot_car"),
-    "slippery": rover_spec("pico_trail_freenove", {"grip_mu": 0.1}),
-    "steep_steering": ackermann(max_steer_deg=60.0),
-}
-
-
-@pytest.mark.parametrize("name", sorted(SPECS))
-@pytest.mark.parametrize("dt_us", [10_000, 150_000])
-def test_alone_and_among_others_the_bits_are_the_same(name, dt_us):
-    spec = SPECS[name]
-    poses = [(0.1 * k, -0.3 * k, 17.0 * k) for k in range(12)]
-    group = group_lane(spec, poses)
-    lone = [lone_lane(spec, pose) for pose in poses]
-    wind = (3.0, -1.5)
-    for step in range(60):
-        for k, lane in enumerate(lone):
-            command = (
-                (math.sin(step * 0.13 + k), math.cos(step * 0.07 * k)) if (step + k) % 9 else (0, 0)
-            )
-            group.command(k, *command)
-            lane.command(0, *command)
-            lane.battery_ratio = 1.0 + 0.01 * k
-        group.battery_ratio = np.array([1.0 + 0.01 * k for k in range(12)])
-        for lane in (group, *lone):
-            lane.advance(dt_us, wind)
-            lane.observe(dt_us, wind)
-    for k, lane in enumerate(lone):
-        assert group.read(k) == lane.read(0)

@@ -21,19 +21,20 @@ from pico_gz.simulator.world import World
 class CrawlDrive:
     """Goes straight on at a tenth of the throttle, whatever it is told."""
 
-    memory_size = 1
-
     def __init__(self, spec):
         self._spec = spec
 
-    def constants(self, dt_us):
-        return dt_us * 1e-6
+    def prepare(self, dt_us):
+        self._dt_s = dt_us * 1e-6
 
-    def advance(self, ops, constants, memory, yaw_radps, commands, battery_ratio, push_mps2):
-        speed = 0.1 * commands[0]
-        still = 0.0 * speed
-        turn = speed * constants / self._spec.wheel_radius_m
-        return Travel(memory, speed, still, speed, still, turn, turn, still, still, speed)
+    def advance(self, memory, yaw_radps, commands, battery_ratio, push_mps2):
+        travel = Travel()
+        travel.memory = memory
+        travel.speed_mps = travel.speed_mean_mps = speed = 0.1 * commands[0]
+        turn = speed * self._dt_s / self._spec.wheel_radius_m
+        travel.turn_left_rad = travel.turn_right_rad = turn
+        travel.throttle_abs = speed
+        return travel
 
     def blocked(self, memory):
         return memory
@@ -47,13 +48,13 @@ class MuteSensors:
 
     battery_ratio = 1.0
 
-    def __init__(self, ops, vehicles, frame, magnetic, seed, scene):
-        self._ids = [setup.vehicle_id for setup in vehicles]
+    def __init__(self, setup, frame, magnetic, seed, scene):
+        self._id = setup.vehicle_id
 
     def sample(self, now_us, dt_us, motion):
-        return [SensorData(timestamp_us=now_us, vehicle_id=i) for i in self._ids]
+        return SensorData(timestamp_us=now_us, vehicle_id=self._id)
 
-    def save_vehicle(self, vehicle_id):
+    def save(self):
         return {}
 
 

@@ -8,22 +8,14 @@ import numpy as np
 import pytest
 
 from pico_gz.simulator import random
-from pico_gz.simulator.random import NormalBlock, UniformBlock, normal_arrays, stream_key
+from pico_gz.simulator.random import NormalStream, normal_arrays, stream_key
 
 N = 1_000_000
 
 
-def keys(*values: int) -> np.ndarray:
-    return np.array(values, dtype=np.uint64)
-
-
-def bulk(law, key: int, count: int, first: int = 0) -> np.ndarray:
-    return law(keys(key), np.array([first]), count)[:, 0]
-
-
 @pytest.fixture(scope="module")
 def draws() -> np.ndarray:
-    return bulk(random.normal_array, stream_key(42, 1, "imu"), N)
+    return random.normal_array(stream_key(42, 1, "imu"), 0, N)
 
 
 def test_a_million_draws_are_equal_one_by_one_and_in_bulk(draws) -> None:
@@ -32,12 +24,10 @@ def test_a_million_draws_are_equal_one_by_one_and_in_bulk(draws) -> None:
     assert draws.tolist() == [normal(key, index) for index in range(N)]
 
 
-def test_uniform_and_bits_are_equal_one_by_one_and_in_bulk() -> None:
+def test_bits_are_equal_one_by_one_and_in_bulk() -> None:
     key, first = stream_key(7, 255, "x"), (1 << 40) + 3
-    ones = [random.uniform(key, first + k) for k in range(2000)]
-    assert bulk(random.uniform_array, key, 2000, first).tolist() == ones
     words = [random.bits(key, first + k) for k in range(2000)]
-    assert bulk(random.bits_array, key, 2000, first).tolist() == words
+    assert random.bits_array(key, first, 2000).tolist() == words
 
 
 def test_known_values_never_change() -> None:
@@ -82,34 +72,22 @@ def test_white_and_independent(draws) -> None:
     for lag in range(1, 11):
         assert abs(np.mean(x[lag:] * x[:-lag])) < bound
     for other in ((42, 2, "imu"), (42, 1, "gps"), (43, 1, "imu")):
-        y = bulk(random.normal_array, stream_key(*other), len(x))
+        y = random.normal_array(stream_key(*other), 0, len(x))
         assert abs(np.mean(x * y)) < bound
 
 
-@pytest.mark.parametrize("block", [NormalBlock, UniformBlock])
-def test_blocks_give_the_reference_draws(block) -> None:
-    one = random.normal if block is NormalBlock else random.uniform
-    ids = (3, 9, 200)
-    group = block(42, ids, "s", 5, scalar=False)
-    lone = block(42, (9,), "s", 5, scalar=True)
-    key = stream_key(42, 9, "s")
-    for sample in range(3000):
-        expected = [one(key, 5 * sample + k) for k in range(5)]
-        assert lone.take() == expected
-        assert group.take()[:, 1].tolist() == expected
-    assert lone.count(0) == group.count(1) == 3000
+def test_a_stream_gives_the_reference_draws() -> None:
+    stream, key = NormalStream(42, 9, "s", 5), stream_key(42, 9, "s")
+    for sample in range(1000):
+        assert stream.take() == [random.normal(key, 5 * sample + k) for k in range(5)]
+    assert stream.count == 1000
 
 
-def test_block_continues_where_another_stopped() -> None:
-    first = NormalBlock(1, (4,), "s", 2, scalar=True)
-    for _ in range(1500):
+def test_a_stream_continues_where_another_stopped() -> None:
+    first, second = NormalStream(1, 4, "s", 2), NormalStream(1, 4, "s", 2)
+    for _ in range(700):
         first.take()
-    group = NormalBlock(1, (1, 4), "s", 2, scalar=False)
-    group.take()
-    group.set_count(1, first.count(0))
-    lone_one = NormalBlock(1, (1,), "s", 2, scalar=True)
-    lone_one.take()
-    for _ in range(100):
-        rows = group.take()
-        assert rows[:, 1].tolist() == first.take()
-        assert rows[:, 0].tolist() == lone_one.take()
+    second.take()
+    second.count = first.count
+    for _ in range(300):
+        assert second.take() == first.take()

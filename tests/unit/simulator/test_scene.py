@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from pico_gz.simulator.obstacles import Box, Disc, Wall
-from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.scene import Scene
 
 NORTH, EAST, SOUTH = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 
 
 def look(scene, direction, *, at=(0.0, 0.0), max_m=50.0, own_id=1):
-    return scene.cast(SCALAR, *at, *direction, max_m, own_id)
+    return scene.cast(*at, *direction, max_m, own_id)
 
 
 def test_nothing_is_seen_in_an_empty_world():
@@ -73,27 +71,3 @@ def test_vehicles_can_be_made_invisible():
     scene = Scene(vehicles_visible=False)
     scene.place([(2, 6.0, 0.0, 0.5)])
     assert look(scene, NORTH) == 50.0
-
-
-def test_one_ray_and_many_give_the_same_bits():
-    scene = Scene(
-        [
-            Disc(north_m=10.0, east_m=1.0, radius_m=2.0),
-            Box(north_m=-5.0, east_m=4.0, size_n_m=2.0, size_e_m=3.0, yaw_deg=31.0),
-            Wall(north_m=-9.0, east_m=-9.0, north2_m=-2.0, east2_m=-12.0),
-        ]
-    )
-    scene.place([(k, 1.3 * k, -0.7 * k, 0.2) for k in range(1, 20)])
-    angle = np.linspace(0.0, 6.2, 19)
-    north, east = 0.1 * np.arange(19.0), -0.2 * np.arange(19.0)
-    dir_n, dir_e, own = np.cos(angle), np.sin(angle), np.arange(1.0, 20.0)
-    many = scene.cast(ARRAY, north, east, dir_n, dir_e, 50.0, own)
-    for k in range(19):
-        one = look(
-            scene,
-            (float(dir_n[k]), float(dir_e[k])),
-            at=(float(north[k]), float(east[k])),
-            own_id=int(own[k]),
-        )
-        assert many[k] == one
-    assert len(set(many.tolist())) > 5

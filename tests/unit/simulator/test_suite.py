@@ -1,4 +1,4 @@
-"""One vehicle among many, snapshots, and what a suite refuses."""
+"""A suite of sensors: draws, snapshots, sampling times, and what it refuses."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from sensor_rig import (
-    FIELD,
-    FRAME,
     STEP_US,
-    group_suite,
     lone_suite,
     motion_of,
     run,
     run_program,
-    stacked,
     wild_motion,
 )
 
 from pico_gz.core.messages import SensorData
 from pico_gz.core.vehicle_config import NoiseProfile
-from pico_gz.errors import ConfigError, UnknownVehicleError
+from pico_gz.errors import ConfigError
 from pico_gz.simulator.kinematics import Motion
-from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.sensor_setup import BatterySetup, RangefinderSetup, SensorSetup
 from pico_gz.simulator.sensor_suite import SensorSuite
 
@@ -30,8 +25,8 @@ from pico_gz.simulator.sensor_suite import SensorSuite
 class Walls:
     """Something to look at: the distance follows from the ray alone."""
 
-    def cast(self, ops, north_m, east_m, dir_n, dir_e, max_m, skip_vehicle):
-        return ops.absolute(north_m * dir_n) * 0.01 + 0.1 * skip_vehicle
+    def cast(self, north_m, east_m, dir_n, dir_e, max_m, skip_vehicle):
+        return abs(north_m * dir_n) * 0.01 + 0.1 * skip_vehicle
 
 
 def mixed_setup(vehicle_id: int) -> SensorSetup:
@@ -58,80 +53,31 @@ def encode(samples: list[SensorData]) -> list[bytes]:
     return [msgspec.msgpack.encode(sample) for sample in samples]
 
 
-def test_vehicle_alone_reads_the_same_bits_as_among_255() -> None:
-    ids = range(1, 256)
-    setups = [mixed_setup(vehicle_id) for vehicle_id in ids]
-    group = group_suite(setups, scene=Walls())
-    watched = (1, 2, 3, 4, 5, 6, 7, 30, 60, 128, 255)
-    alone = {i: lone_suite(mixed_setup(i), scene=Walls()) for i in watched}
-    for step in range(1, 121):
-        now_us = step * STEP_US
-        motions = {i: wild_motion(i, step) for i in ids}
-        together = encode(group.sample(now_us, STEP_US, stacked(list(motions.values()))))
-        for i, suite in alone.items():
-            (own,) = encode(suite.sample(now_us, STEP_US, motions[i]))
-            assert together[i - 1] == own, f"vehicle {i} at {now_us} us"
-            assert group.battery_ratio[i - 1] == suite.battery_ratio
-
-
-def test_order_of_vehicles_does_not_matter() -> None:
-    setups = [mixed_setup(i) for i in range(1, 9)]
-    forward, backward = group_suite(setups), group_suite(setups[::-1])
-    for step in range(1, 60):
-        motions = [wild_motion(i, step) for i in range(1, 9)]
-        one = encode(forward.sample(step * STEP_US, STEP_US, stacked(motions)))
-        other = encode(backward.sample(step * STEP_US, STEP_US, stacked(motions[::-1])))
-        assert one == other[::-1]
-
-
-def test_a_group_may_share_single_numbers() -> None:
-    # On flat ground some columns are the same number for all.
-    setups = [mixed_setup(i) for i in range(1, 6)]
-    one, other = group_suite(setups), group_suite(setups)
-    for step in range(1, 60):
-        told = one.sample(step * STEP_US, STEP_US, Motion())
-        expected = other.sample(step * STEP_US, STEP_US, stacked([Motion()] * 5))
-        assert encode(told) == encode(expected)
-
-
 def test_seed_and_id_change_the_noise() -> None:
     def first_imu(vehicle_id: int, seed: int) -> bytes:
         suite = lone_suite(SensorSetup(vehicle_id=vehicle_id), seed)
-        return encode(suite.sample(STEP_US, STEP_US, wild_motion(1, 1)))[0][20:]
+        return encode([suite.sample(STEP_US, STEP_US, wild_motion(1, 1))])[0][20:]
 
     assert first_imu(1, 42) == first_imu(1, 42)
     assert len({first_imu(1, 42), first_imu(1, 43), first_imu(2, 42)}) == 3
 
 
 @pytest.mark.parametrize("cut", [1, 9, 37, 120])
-@pytest.mark.parametrize(("before", "after"), [(SCALAR, SCALAR), (SCALAR, ARRAY), (ARRAY, SCALAR)])
-def test_snapshot_moves_between_suites(cut: int, before, after) -> None:
+def test_snapshot_moves_between_suites(cut: int) -> None:
     setup = replace(mixed_setup(5), noise=NoiseProfile.TYPICAL)
-    whole = lone_suite(setup, scene=Walls())
-    expected = [
-        encode(whole.sample(step * STEP_US, STEP_US, wild_motion(5, step)))[0]
-        for step in range(1, 161)
-    ]
-    others = [mixed_setup(i) for i in (1, 2, 3)]
+    whole, first, second = (lone_suite(setup, scene=Walls()) for _ in range(3))
 
-    def make(ops) -> SensorSuite:
-        fleet = [setup] if ops is SCALAR else [*others[:2], setup, *others[2:]]
-        return SensorSuite(ops, fleet, FRAME, FIELD, 42, Walls())
+    def samples(suite: SensorSuite, start: int, end: int) -> list[bytes]:
+        steps = range(start, end)
+        return encode(
+            [suite.sample(step * STEP_US, STEP_US, wild_motion(5, step)) for step in steps]
+        )
 
-    def step_of(suite: SensorSuite, ops, step: int) -> bytes:
-        own = wild_motion(5, step)
-        if ops is SCALAR:
-            return encode(suite.sample(step * STEP_US, STEP_US, own))[0]
-        rest = [wild_motion(i, step) for i in (1, 2, 3)]
-        motion = stacked([*rest[:2], own, *rest[2:]])
-        return encode(suite.sample(step * STEP_US, STEP_US, motion))[2]
-
-    first, second = make(before), make(after)
-    told = [step_of(first, before, step) for step in range(1, cut + 1)]
-    state = msgspec.msgpack.decode(msgspec.msgpack.encode(first.save_vehicle(5)))
-    second.load_vehicle(5, state)
-    told += [step_of(second, after, step) for step in range(cut + 1, 161)]
-    assert told == expected
+    expected = samples(whole, 1, 161)
+    found = samples(first, 1, cut + 1)
+    second.load(msgspec.msgpack.decode(msgspec.msgpack.encode(first.save())))
+    assert found + samples(second, cut + 1, 161) == expected
+    assert second.save() == whole.save()
 
 
 @pytest.mark.parametrize("noise", list(NoiseProfile))
@@ -149,19 +95,9 @@ def test_snapshot_of_a_crawling_rover(noise: NoiseProfile) -> None:
     whole, first, second = lone_suite(setup), lone_suite(setup), lone_suite(setup)
     expected = encode(list(run(whole, 200, crawl)))
     told = encode(list(run(first, 105, crawl)))
-    second.load_vehicle(1, first.save_vehicle(1))
+    second.load(first.save())
     rest = run(second, 95, lambda step: crawl(105 + step), start_us=105 * STEP_US)
     assert told + encode(list(rest)) == expected
-
-
-def test_saved_state_is_the_same_for_floats_and_arrays() -> None:
-    setups = [SensorSetup(vehicle_id=i) for i in (1, 2)]
-    alone, group = lone_suite(setups[1]), group_suite(setups)
-    for step in range(1, 50):
-        motions = [wild_motion(i, step) for i in (1, 2)]
-        alone.sample(step * STEP_US, STEP_US, motions[1])
-        group.sample(step * STEP_US, STEP_US, stacked(motions))
-    assert alone.save_vehicle(2) == group.save_vehicle(2)
 
 
 @pytest.mark.parametrize("dt_us", [1_000, 4_000, 7_000, 33_333, 250_000])
@@ -170,7 +106,7 @@ def test_sample_times_follow_the_clock_alone(dt_us: int) -> None:
     seen = {"imu": [], "gps": [], "compass": [], "barometer": [], "battery": []}
     for step in range(1, 2_000_000 // dt_us + 1):
         now_us = step * dt_us
-        sample = suite.sample(now_us, dt_us, wild_motion(1, step))[0]
+        sample = suite.sample(now_us, dt_us, wild_motion(1, step))
         for name, times in seen.items():
             if getattr(sample, name) is not None:
                 times.append(now_us)
@@ -194,26 +130,15 @@ def test_not_fitted_means_no_sample() -> None:
     )
     suite = lone_suite(setup)
     for step in range(1, 100):
-        sample = suite.sample(step * STEP_US, STEP_US, wild_motion(1, step))[0]
+        sample = suite.sample(step * STEP_US, STEP_US, wild_motion(1, step))
         assert sample == SensorData(timestamp_us=step * STEP_US, vehicle_id=1)
     assert suite.battery_ratio == 1.0
 
 
-def test_suite_refuses_what_does_not_go_together() -> None:
-    one, two = SensorSetup(vehicle_id=1), SensorSetup(vehicle_id=2, gps_rate_hz=10.0)
-    with pytest.raises(ConfigError, match=r"\[2\] carry other sensors"):
-        group_suite([one, two])
-    with pytest.raises(ConfigError, match="Floats serve one vehicle"):
-        SensorSuite(SCALAR, [one, replace(one, vehicle_id=3)], FRAME, FIELD, 1)
-    with pytest.raises(ConfigError, match="share an id"):
-        group_suite([one, one])
-    with pytest.raises(ConfigError, match="at least one"):
-        group_suite([])
-    suite = lone_suite(one)
-    with pytest.raises(UnknownVehicleError):
-        suite.save_vehicle(7)
+def test_a_snapshot_of_other_sensors_is_refused() -> None:
+    one = SensorSetup(vehicle_id=1)
     with pytest.raises(ConfigError, match="other sensors"):
-        suite.load_vehicle(1, lone_suite(replace(one, gps="")).save_vehicle(1))
+        lone_suite(one).load(lone_suite(replace(one, gps="")).save())
 
 
 @pytest.mark.parametrize(
@@ -249,7 +174,7 @@ digest = hashlib.sha256()
 for vehicle_id in (1, 2, 5):
     suite = lone_suite(mixed_setup(vehicle_id), scene=Walls())
     for step in range(1, 101):
-        digest.update(encode(suite.sample(step * 10_000, 10_000, wild_motion(1, step)))[0])
+        digest.update(encode([suite.sample(step * 10_000, 10_000, wild_motion(1, step))])[0])
 print(digest.hexdigest())
 """
 

@@ -9,11 +9,9 @@ import pytest
 
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError
-from pico_gz.simulator.ops import ARRAY, SCALAR
 from pico_gz.simulator.terrain import HeightmapTerrain, RampTerrain
 from tests.unit.simulator.lane_rig import (
     ackermann,
-    group_lane,
     ideal,
     lone_lane,
     run,
@@ -38,16 +36,16 @@ def free_roller(**changes):
 
 def test_the_heightmap_is_bilinear():
     ground = HeightmapTerrain([[0.0, 1.0], [2.0, 5.0]], 2.0, 10.0, 20.0)
-    assert ground.height_m(SCALAR, 10.0, 20.0) == 0.0
-    assert ground.height_m(SCALAR, 12.0, 22.0) == 5.0
-    assert ground.height_m(SCALAR, 11.0, 21.0) == 2.0
-    assert ground.slope(SCALAR, 11.0, 21.0) == (1.5, 1.0)
+    assert ground.height_m(10.0, 20.0) == 0.0
+    assert ground.height_m(12.0, 22.0) == 5.0
+    assert ground.height_m(11.0, 21.0) == 2.0
+    assert ground.slope(11.0, 21.0) == (1.5, 1.0)
 
 
 def test_beyond_the_map_the_ground_goes_on_level():
     ground = HeightmapTerrain([[0.0, 1.0], [2.0, 5.0]], 2.0, 10.0, 20.0)
-    assert ground.height_m(SCALAR, 50.0, 50.0) == 5.0
-    assert ground.slope(SCALAR, 50.0, 50.0) == (0.0, 0.0)
+    assert ground.height_m(50.0, 50.0) == 5.0
+    assert ground.slope(50.0, 50.0) == (0.0, 0.0)
 
 
 def test_the_map_lies_around_the_origin_by_default():
@@ -57,23 +55,10 @@ def test_the_map_lies_around_the_origin_by_default():
 
 def test_a_ramp_of_finite_length():
     ground = RampTerrain(45.0, 90.0, 2.0, 3.0)
-    heights = [ground.height_m(SCALAR, 7.0, east) for east in (0.0, 2.0, 3.0, 5.0, 9.0)]
+    heights = [ground.height_m(7.0, east) for east in (0.0, 2.0, 3.0, 5.0, 9.0)]
     assert heights == pytest.approx([0.0, 0.0, 1.0, 3.0, 3.0], abs=1e-12)
-    assert ground.slope(SCALAR, 0.0, 3.0) == pytest.approx((0.0, 1.0), abs=1e-12)
-    assert ground.slope(SCALAR, 0.0, 9.0) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    "ground", [hills(), RampTerrain(12.0, 33.0, 1.0, 4.0)], ids=["hills", "ramp"]
-)
-def test_one_place_and_many_give_the_same_bits(ground):
-    north, east = np.linspace(-25.0, 25.0, 301), np.linspace(21.0, -24.0, 301)
-    heights = ground.height_m(ARRAY, north, east)
-    slopes = ground.slope(ARRAY, north, east)
-    for k in range(301):
-        at = float(north[k]), float(east[k])
-        assert heights[k] == ground.height_m(SCALAR, *at)
-        assert (slopes[0][k], slopes[1][k]) == ground.slope(SCALAR, *at)
+    assert ground.slope(0.0, 3.0) == pytest.approx((0.0, 1.0), abs=1e-12)
+    assert ground.slope(0.0, 9.0) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +94,7 @@ def test_at_rest_the_force_is_g_on_any_slope(yaw_deg):
 
 def test_height_follows_the_ground():
     lane = run(lone_lane(ideal(), (-3.0, 2.0, 50.0), terrain=hills()), (0.9, 0.8), steps=300)
-    height = hills().height_m(SCALAR, lane.pose.north_m, lane.pose.east_m)
+    height = hills().height_m(lane.pose.north_m, lane.pose.east_m)
     assert lane.motion.down_m == -height
     assert lane.motion.vel_d_mps != 0.0
 
@@ -173,25 +158,6 @@ def test_the_gyro_integrates_to_the_attitude_on_hills():
     assert np.abs(now - r).max() < 1e-9
     assert np.abs(now.T @ now - np.eye(3)).max() < 1e-12
     assert math.atan2(m.r10, m.r00) == pytest.approx(yaw_rad(lane), abs=1e-12)
-
-
-def test_alone_and_among_others_on_hills():
-    spec = rover_spec("pico_trail_freenove")
-    poses = [(0.9 * k - 4.0, 3.0 - 0.7 * k, 31.0 * k) for k in range(11)]
-    group, lone = (
-        group_lane(spec, poses, hills()),
-        [lone_lane(spec, p, terrain=hills()) for p in poses],
-    )
-    for step in range(80):
-        for k, lane in enumerate(lone):
-            command = (0.9, 0.5) if (step // 20 + k) % 3 else (0.0, 0.0)
-            group.command(k, *command)
-            lane.command(0, *command)
-        for lane in (group, *lone):
-            lane.advance(10_000, (1.0, 2.0))
-            lane.observe(10_000, (1.0, 2.0))
-    for k, lane in enumerate(lone):
-        assert group.read(k) == lane.read(0)
 
 
 def test_heights_are_read_from_files(tmp_path):

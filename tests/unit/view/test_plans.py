@@ -4,7 +4,6 @@ import pytest
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionItem
-from pico_gz.simulator.ops import SCALAR
 from pico_gz.vehicle.autopilot.mission import MissionCommand
 from pico_gz.view.details import PlanReader
 from pico_gz.view.source import AutopilotSnapshot
@@ -13,7 +12,7 @@ FRAME = LocalFrame(35.681236, 139.767125, 40.0)
 
 
 def item(seq, command, north_m=0.0, east_m=0.0, param1=0.0):
-    lat_deg, lon_deg, _ = FRAME.geodetic_from_ned(SCALAR, north_m, east_m, 0.0)
+    lat_deg, lon_deg, _ = FRAME.geodetic_from_ned(north_m, east_m, 0.0)
     return MissionItem(
         seq=seq,
         command=command,

@@ -11,44 +11,67 @@ import time
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.cli.tools.bench.figures import Figure, best_us, explained
 from pico_gz.core.messages import ActuatorCommands
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
+from pico_gz.simulator.fleet_engine import FleetEngine
+from pico_gz.simulator.sensor_setup import fit_sensors
+from pico_gz.simulator.world import World
 
 STEP_US = 10_000
 
 
 def simulator_figures() -> list[Figure]:
-    """One vehicle and 255."""
-    alone = _step_us(1, 2000)
-    fleet = _step_us(255, 60) / 255
+    """One vehicle and 255, with and without the messages, and the engine alone."""
     return [
         explained(
             Figure(
                 name="lightweight_1",
                 what="Lightweight physics + all sensors, 1 vehicle",
-                value=alone,
+                value=_step_us(1, 2000, read=False),
                 unit="us/step",
-                goal=20.0,
+                goal=2.0,
             ),
-            lambda: _step_us(1, 1000),
+            lambda: _step_us(1, 1000, read=False),
         ),
         explained(
             Figure(
                 name="lightweight_255",
-                what="Lightweight physics + all sensors + messages, 255 vehicles",
-                value=fleet,
+                what="Lightweight physics + all sensors, 255 vehicles",
+                value=_step_us(255, 60, read=False) / 255,
                 unit="us/vehicle-step",
-                goal=1.0,
+                goal=0.2,
             ),
-            lambda: _step_us(255, 20),
+            lambda: _step_us(255, 20, read=False),
+        ),
+        explained(
+            Figure(
+                name="lightweight_255_read",
+                what="Lightweight physics + all sensors + messages, 255 vehicles",
+                value=_step_us(255, 60, read=True) / 255,
+                unit="us/vehicle-step",
+                goal=2.0,
+            ),
+            lambda: _step_us(255, 20, read=True),
+        ),
+        explained(
+            Figure(
+                name="fleet_engine",
+                what="Fleet engine alone, 255 rovers, all sensors computed",
+                value=255.0 / _engine_us(255, 60),
+                unit="M vehicle-steps/s",
+                goal=5.0,
+                higher_is_better=True,
+            ),
+            lambda: _engine_us(255, 20),
         ),
     ]
 
 
-def _step_us(vehicles: int, steps: int) -> float:
+def _step_us(vehicles: int, steps: int, *, read: bool) -> float:
     adapter = LightweightAdapter(seed=1)
     for vehicle_id in range(1, vehicles + 1):
         adapter.add_vehicle(VehicleConfig(id=vehicle_id, pose=Pose(east_m=3.0 * vehicle_id)))
@@ -59,11 +82,27 @@ def _step_us(vehicles: int, steps: int) -> float:
 
         def work() -> None:
             for _ in range(steps):
-                adapter.step(STEP_US)
-                adapter.receive_sensors()
+                if read:
+                    dict(adapter.advance(STEP_US))
+                else:  # nothing may keep the records: they would be built
+                    adapter.advance(STEP_US)
 
         work()
         return best_us(work, steps)
+
+
+def _engine_us(vehicles: int, steps: int) -> float:
+    engine, spec = FleetEngine(World(), seed=1), rover_spec()
+    for vehicle_id in range(1, vehicles + 1):
+        engine.add(spec, fit_sensors(spec, vehicle_id), Pose(east_m=3.0 * vehicle_id))
+        engine.command(vehicle_id, 0.5, 0.4)
+
+    def work() -> None:
+        for _ in range(steps):
+            engine.advance(STEP_US)
+
+    work()
+    return best_us(work, steps)
 
 
 def autopilot_figures() -> list[Figure]:

@@ -1,0 +1,1 @@
+"""The native core: C for fleets, with the bits of the Python model."""
