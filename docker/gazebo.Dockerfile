@@ -60,7 +60,7 @@ RUN /opt/pico-gz/bin/pip install --no-deps /source \
     && /opt/pico-gz/bin/python3 -m pip uninstall --yes pip
 
 FROM osrf AS gazebo
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
 LABEL org.opencontainers.image.title="pico-gz with Gazebo Harmonic" \
       org.opencontainers.image.version="${VERSION}" \

@@ -35,7 +35,7 @@ RUN /opt/pico-gz/bin/pip uninstall --yes setuptools pip \
     && /opt/pico-gz/bin/python3 /dependencies/drop_dialects.py all ardupilotmega common
 
 FROM ${BASE_IMAGE} AS lightweight
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 LABEL org.opencontainers.image.title="pico-gz" \
       org.opencontainers.image.description="Rover autopilots against simulated worlds" \
       org.opencontainers.image.licenses="Apache-2.0" \

@@ -11,7 +11,7 @@ from typing import Any
 
 from pico_gz.core.moved import MovedModules
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _EXPORTS = {
     "VehicleId": "pico_gz.core.vehicle_config",
