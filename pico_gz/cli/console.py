@@ -1,4 +1,4 @@
-"""The terminal: log lines, the live status of a run, start and summary."""
+"""The terminal: log lines, live status, start and summary."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def make_mission_uploads(
     fleet: FleetConfig,
     ports: PortPlan,
     report: Callable[[int, str, int], None],
-    move: Callable[[VehiclePlan, ItemLists], ItemLists],
+    move: Callable[[VehiclePlan, ItemLists], ItemLists] = lambda plan, lists: lists,
 ) -> list[MissionUpload]:
     """One for every external vehicle with a mission.
 

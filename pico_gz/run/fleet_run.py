@@ -182,17 +182,10 @@ class FleetRun:
 
     def troubles(self) -> dict[int, str]:
         """Vehicle id -> what is wrong with it, for those with something wrong."""
-        found: dict[int, str] = {}
-        for vehicle in self.bridge.vehicles:
-            failures = self.fail.active.get(vehicle.id, {})
-            words = [f"{unit} {kind}" for unit, kind in failures.items()]
-            if vehicle.failed:
-                words.insert(0, "its autopilot failed")
-            elif vehicle.stalled:
-                words.insert(0, "does not answer")
-            if words:
-                found[vehicle.id] = ", ".join(words)
-        return found
+        return {
+            vehicle_id: ", ".join(trouble.why for trouble in troubles)
+            for vehicle_id, troubles in self.health.troubles.items()
+        }
 
     def connection_lines(self) -> list[str]:
         """Where ground stations meet this run, for people."""
