@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
+from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of, with_speed
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
@@ -18,6 +19,7 @@ from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError
 from pico_gz.run.control_socket import Command
 from pico_gz.run.rc_setup import RcFeeder
@@ -117,6 +119,8 @@ def control_commands(
         speed_mps = number(request, "speed_mps", MAX_SPEED_MPS) if "speed_mps" in request else 0.0
 
         def move() -> dict[int, VehicleTruth]:
+            pose = Pose(north_m=north_m, east_m=east_m, yaw_deg=yaw_deg)
+            _require_free(bridge, vehicle_id, pose)
             bridge.set_pose(vehicle_id, north_m, east_m, yaw_deg, speed_mps)
             place = f"north {north_m:g} m, east {east_m:g} m, yaw {yaw_deg:g} deg"
             name = bridge.get_vehicle(vehicle_id).config.label
@@ -235,6 +239,14 @@ def report_event(
 def adapter_of(bridge: SitlBridge, vehicle_id: int) -> SimulatorAdapter:
     """The adapter that simulates a vehicle."""
     return bridge.get_adapter(bridge.get_vehicle(vehicle_id).adapter)
+
+
+def _require_free(bridge: SitlBridge, vehicle_id: int, pose: Pose) -> None:
+    """Refuse a place where another vehicle or an obstacle is."""
+    adapter = adapter_of(bridge, vehicle_id)
+    if isinstance(adapter, LightweightAdapter) and (there := adapter.overlaps_at(vehicle_id, pose)):
+        name = bridge.get_vehicle(vehicle_id).config.label
+        raise ConfigError(f"{name} cannot be put there: it would stand inside {', '.join(there)}.")
 
 
 def _truth_now(bridge: SitlBridge) -> dict[int, VehicleTruth]:

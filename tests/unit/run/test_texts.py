@@ -6,6 +6,7 @@ import pytest
 
 from pico_gz.bridge.published import EventLog, FleetView
 from pico_gz.core.ground_control import StatusText
+from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.event_sources import TextReporter
@@ -70,6 +71,17 @@ def test_a_recording_holds_what_happened(tmp_path):
         "rover_2: put at north 1 m, east 2.5 m, yaw 90 deg.",
     )
     assert [e.time_us for e in events] == sorted(e.time_us for e in events)
+
+
+def test_a_rover_is_not_put_inside_another(tmp_path):
+    with opened_run(tmp_path) as (session, run):
+        session.bridge.step(1)
+        there = session.bridge.view.truth[1]
+        with pytest.raises(ConfigError, match="it would stand inside rover_1"):
+            run.commands["set-pose"](
+                {"id": 2, "north_m": there.north_m + 0.05, "east_m": there.east_m, "yaw_deg": 0}
+            )
+        assert session.bridge.view.truth[2].north_m == pytest.approx(0.0, abs=0.01)
 
 
 def test_listening_takes_nothing_from_the_ground():
