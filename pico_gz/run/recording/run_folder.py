@@ -18,7 +18,7 @@ import msgspec
 from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.simulator.native.build import describe
+from pico_gz.simulator.native_build import describe
 
 RUN_FILE = "run.json"
 MCAP_FILE = "run.mcap"
