@@ -89,11 +89,11 @@ group_requirements() {
 # Compile the simulator's native core where a C compiler is; without one, the Python model runs.
 build_core() {
     local stamp="$VENV/.pico-gz-core" now
-    now=$(cat "$ROOT"/pico_gz/simulator/*.py "$ROOT"/pico_gz/simulator/native/*.[cp]* | cksum)
+    now=$(cat "$ROOT"/pico_gz/simulator/*.py "$ROOT"/pico_gz/simulator/native/core.c | cksum)
     if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then
         return
     fi
-    (cd "$ROOT" && "$VENV/bin/python" -m pico_gz.simulator.native.build) || return 0
+    (cd "$ROOT" && "$VENV/bin/python" -m pico_gz.simulator.native_build) || return 0
     if compgen -G "$ROOT/pico_gz/simulator/native/_core-*" >/dev/null; then
         printf '%s\n' "$now" >"$stamp"
     fi

@@ -15,7 +15,7 @@ from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.bench.figures import PREFIX, Figure, bare_loop_us
 from pico_gz.errors import ConfigError, did_you_mean
-from pico_gz.simulator.native.build import describe
+from pico_gz.simulator.native_build import describe
 
 # Group -> the module of tools.bench that measures it, as ``<group>_figures``.
 _GROUPS = {

@@ -10,13 +10,13 @@ from pico_gz.core.messages import SensorData, VehicleTruth
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError, DuplicateVehicleError, UnknownVehicleError, did_you_mean
+from pico_gz.simulator import native_build as build
 from pico_gz.simulator.contacts import Contact, ContactChecker
 from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.kinematics import truth_of
 from pico_gz.simulator.models import ModelTable, SensorModel
-from pico_gz.simulator.native import build
-from pico_gz.simulator.native.fleet import NativeFleet, knows_terrain
+from pico_gz.simulator.native_fleet import NativeFleet, knows_terrain
 from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup

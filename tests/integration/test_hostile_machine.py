@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from external_programs import path_of, problem_of
 from hand_written_autopilot import HandWrittenAutopilot
 
 from pico_gz.errors import ConfigError
@@ -65,9 +65,9 @@ cp -r . "$kept"
 
 
 def can_mount():
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
+    if os.geteuid() != 0 or problem_of("unshare", "--version"):
         return False
-    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    probe = [path_of("unshare"), "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
@@ -83,7 +83,7 @@ def test_a_full_disk_costs_the_recording_and_not_the_run(tmp_path):
     ]  # fmt: skip
     script = ["sh", "-c", ON_A_SMALL_DISK.replace("cp -r .", f"cp -r {disk}"), "sh"]
     done = subprocess.run(
-        ["unshare", "--mount", *script, str(disk), str(kept), *command],
+        [path_of("unshare"), "--mount", *script, str(disk), str(kept), *command],
         cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -30,7 +31,15 @@ pytest.importorskip("uvicorn", reason="a replay needs the extra 'web'")
 ROOT = Path(__file__).parents[2]
 WATCHED = Path(__file__).with_name("watched_command.py")
 SLACK_S = 1.0  # of a busy machine
-VIEW_PORT = DASHBOARD_PORT + 21_000
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+VIEW_PORT, OTHER_PORT = free_port(), free_port()
 # Each command that reads a recording: its arguments behind the folder.
 COMMANDS = {
     "replay": ("--speed", "1000", "--dashboard-bind", f"127.0.0.1:{VIEW_PORT}"),
@@ -219,10 +228,10 @@ def test_the_watcher_sees_what_it_looks_for(benign, tmp_path):
     plot, replay = watched(
         tmp_path,
         ["plot", folder, "-o", str(tmp_path / "else.html")],
-        ["replay", folder, "--dashboard-bind", "127.0.0.1:29123"],
+        ["replay", folder, "--dashboard-bind", f"127.0.0.1:{OTHER_PORT}"],
     )
     assert any("else.html" in where for _, where in trespasses(plot, tmp_path))
-    assert ("socket.bind", "('127.0.0.1', 29123)") in trespasses(replay, tmp_path)
+    assert ("socket.bind", f"('127.0.0.1', {OTHER_PORT})") in trespasses(replay, tmp_path)
 
 
 def test_a_link_in_the_folder_is_not_written_through(benign, tmp_path):

@@ -36,7 +36,7 @@ from pico_gz.gazebo.install import (
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE as SDF_PACKAGE
 from pico_gz.gazebo.lint.sdformat import can_ask
 from pico_gz.run.config import default_fleet
-from pico_gz.simulator.native.build import describe
+from pico_gz.simulator.native_build import describe
 
 
 class State(StrEnum):

@@ -18,7 +18,7 @@ from pico_gz import __version__
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import TerrainKind
-from pico_gz.simulator.native.build import describe
+from pico_gz.simulator.native_build import describe
 from pico_gz.simulator.terrain import HeightmapTerrain
 
 RUN_FILE = "run.json"

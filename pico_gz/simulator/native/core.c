@@ -3,7 +3,7 @@
  * Every function here is the translation of one in pico_gz/simulator and has its name; the
  * Python code is the specification. Only + - * / sqrt floor and selection are used, in the same
  * order, and nothing may be contracted: build with -ffp-contract=off. The state of a vehicle is
- * one `rover_t`; its fields come from layout.py, by way of the generated layout.h.
+ * one `rover_t`; its fields come from native_layout.py, by way of the generated layout.h.
  */
 #include <math.h>
 #include <stddef.h>

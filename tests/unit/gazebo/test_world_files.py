@@ -144,7 +144,8 @@ def test_many_channels(tmp_path):
 
 @pytest.mark.parametrize("name", ["ground", "sun", "world", "__model__", "obstacle_1"])
 def test_names_that_are_taken(tmp_path, name):
-    text = f'[fleet]\ncount = 1\n[[vehicle]]\nname = "{name}"\n[[obstacle]]\nkind = "disc"\n'
+    text = f'[fleet]\ncount = 1\n[[vehicle]]\nname = "{name}"\n'
+    text += '[[obstacle]]\nkind = "disc"\nnorth_m = 5\n'
     with pytest.raises(WorldTemplateError):
         world_of_fleet(fleet_of(tmp_path, text))
 

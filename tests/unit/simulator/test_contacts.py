@@ -187,7 +187,7 @@ def test_the_outcome_does_not_depend_on_when_it_looks(monkeypatch):
             engine.step(10_000)
         return engine.truth(), engine.drain_contacts()
 
-    monkeypatch.setattr("pico_gz.simulator.native.build.load", lambda: None)
+    monkeypatch.setattr("pico_gz.simulator.native_build.load", lambda: None)
     lazy = trace()
     monkeypatch.setattr("pico_gz.simulator.fleet_engine.ContactChecker", Suspicious)
     assert trace() == lazy

@@ -15,9 +15,9 @@ import pytest
 from pico_gz.core.rover_spec import PRESETS, rover_spec
 from pico_gz.core.vehicle_config import NoiseProfile, Pose
 from pico_gz.errors import ConfigError
+from pico_gz.simulator import native_build as build
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.native import build
 from pico_gz.simulator.obstacles import Box, Disc, Wall
 from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain
@@ -259,7 +259,7 @@ def asked(program: str, **environment: str) -> str:
     return (done.stdout + done.stderr).strip()
 
 
-DESCRIBE = "from pico_gz.simulator.native.build import describe; print(describe())"
+DESCRIBE = "from pico_gz.simulator.native_build import describe; print(describe())"
 
 
 def test_the_core_can_be_switched_off():

@@ -1,4 +1,4 @@
-"""The one table of what the native core knows of a vehicle and its world.
+"""What the native core knows of a vehicle and its world.
 
 Each section is a part of a vehicle, with the attributes that the core reads and those that it
 also changes; ``header()`` makes C structures of them, ``pack`` and ``unpack`` carry them over.
@@ -268,7 +268,7 @@ def header() -> str:
             for f in section.fields
         ]
 
-    text = ["/* Made from layout.py. */"]
+    text = ["/* Made from native_layout.py. */"]
     constants = {
         "RANGES": RANGES,
         "CANDIDATES": CANDIDATES,

@@ -1,4 +1,4 @@
-"""A fleet in the native core's memory, and vehicles that the core leaves to Python.
+"""A fleet in the memory of the native core.
 
 Every vehicle has a place in one buffer. The core moves those that it covers (``covers``); the
 others are moved by the Python model in the same step, and the core sees where they are. The
@@ -29,7 +29,7 @@ from pico_gz.core.messages import (
 from pico_gz.simulator.contacts import ContactChecker, find_candidates, look
 from pico_gz.simulator.gps import gps_data
 from pico_gz.simulator.models import SensorModel
-from pico_gz.simulator.native.layout import (
+from pico_gz.simulator.native_layout import (
     CANDIDATES,
     FIX_SLOTS,
     OUT,

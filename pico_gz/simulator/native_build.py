@@ -1,4 +1,4 @@
-"""Builds and finds the compiled core; run as a program, it builds it.
+"""Builds and finds the compiled core of the simulator.
 
 The file's name holds a hash of the C source and its generated header, so that a core made from
 other sources is never loaded. Without a C compiler, or with ``PICO_GZ_PURE=1``, the Python model
@@ -19,11 +19,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from pico_gz.simulator.native.layout import LAYOUT_SIZE, WORLD, header
+from pico_gz.simulator.native_layout import LAYOUT_SIZE, WORLD, header
 
 log = logging.getLogger(__name__)
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "native"
 SOURCE = HERE / "core.c"
 PURE_VARIABLE = "PICO_GZ_PURE"
 COMPILERS = ("cc", "gcc", "clang")

@@ -1,1 +1,0 @@
-"""The native core: C for fleets, with the bits of the Python model."""
