@@ -26,6 +26,7 @@ Gazebo discovery (UDP)      10317 and 10318 are never used
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -49,6 +50,8 @@ ARDUROVER_RC = 5501
 ARDUROVER_STRIDE = 10
 RC_BESIDE_ARDUROVER = 20_000
 
+_HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
+_ONLY_NUMBERS = re.compile(r"[0-9.]+")
 _LOCAL_HOSTS = frozenset({"0.0.0.0", "::", ""})
 
 
@@ -136,10 +139,11 @@ class PortUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PortProblem(msgspec.Struct, frozen=True):
-    """A line of the plan that cannot work, and why."""
+    """A line of the plan that cannot work, and why; ``other`` wants the same port."""
 
     use: PortUse
     reason: str
+    other: PortUse | None = None
 
     def __str__(self) -> str:
         return f"{self.use} {self.reason}."
@@ -173,7 +177,7 @@ class Link(msgspec.Struct, frozen=True):
         """Read ``udpout:HOST:PORT``, ``udpin:HOST:PORT`` or ``tcpin:HOST:PORT``."""
         kind, _, address = text.partition(":")
         host, _, port = address.rpartition(":")
-        if kind not in list(LinkKind) or not host or not _is_port(port):
+        if kind not in list(LinkKind) or not is_host(host.strip("[]")) or not _is_port(port):
             raise ConfigError(
                 f"{text!r} is no MAVLink link.", hint="udpout:, udpin: or tcpin:, then HOST:PORT."
             )
@@ -202,9 +206,18 @@ def rc_port(vehicle_id: int, *, external: bool = False) -> int:
 def parse_address(text: str) -> tuple[str, int]:
     """Read ``HOST:PORT``; an IPv6 host stands in square brackets."""
     host, _, port = text.rpartition(":")
-    if not host or not _is_port(port):
+    if not is_host(host.strip("[]")) or not _is_port(port):
         raise ConfigError(f"{text!r} is no address.", hint="Write HOST:PORT, as 127.0.0.1:8085.")
     return host.strip("[]"), int(port)
+
+
+def is_host(text: str) -> bool:
+    """Whether ``text`` can be a host name or an address; it is not looked up."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return bool(_HOST_NAME.fullmatch(text)) and not _ONLY_NUMBERS.fullmatch(text)
+    return True
 
 
 def is_loopback(host: str) -> bool:
@@ -290,7 +303,8 @@ class PortPlan(msgspec.Struct, frozen=True, kw_only=True):
             host = "here" if use.host in _LOCAL_HOSTS or is_loopback(use.host) else use.host
             other = first.setdefault((host, use.protocol, use.port), use)
             if other is not use and not (other.may_share and use.may_share):
-                found.append(PortProblem(use, f"is also wanted by {other.owner} ({other.purpose})"))
+                reason = f"is also wanted by {other.owner} ({other.purpose})"
+                found.append(PortProblem(use, reason, other))
         return found
 
     def check(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,9 +142,15 @@ class HeightmapTerrain:
         path = Path(path)
         try:
             if path.suffix == ".npy":
-                return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+                return _real_numbers(np.load(path, allow_pickle=False))
             lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError) as error:
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"Heightmap {path}: it is no text of numbers.") from error
+        except (EOFError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"Heightmap {path}: it is no whole NumPy table of real numbers."
+            ) from error
+        except OSError as error:
             raise ConfigError(f"Heightmap {path}: {error}") from error
         return np.array(_rows_of(lines, path), dtype=np.float64)
 
@@ -180,6 +186,12 @@ class HeightmapTerrain:
         held = 0.0 if asked < 0.0 else last if asked > last else asked
         cell = min(math.floor(held), count - 2)
         return cell, held - cell, 0.0 <= asked <= last
+
+
+def _real_numbers(table: NDArray[Any]) -> NDArray[np.float64]:
+    if np.iscomplexobj(table):
+        raise TypeError("complex heights")
+    return np.asarray(table, dtype=np.float64)
 
 
 def _rows_of(lines: Sequence[str], path: Path) -> list[list[float]]:

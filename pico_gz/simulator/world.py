@@ -34,7 +34,7 @@ GRID_DEG = 5.0
 TABLE_YEAR = 2025
 _GAUSS_PER_NT = 1.0e-5
 _EARTH_RADIUS_M = 6371200.0
-_FIRST_DATE, _LAST_DATE = date(2020, 1, 1), date(2035, 1, 1)
+FIRST_DATE, LAST_DATE = date(2020, 1, 1), date(2035, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ def magnetic_field(lat_deg: float, lon_deg: float, alt_m: float, on: date) -> Ma
     """
     if not (-90.0 <= lat_deg <= 90.0 and -180.0 <= lon_deg <= 180.0):
         raise ConfigError(f"There is no place {lat_deg}, {lon_deg}.")
-    if not _FIRST_DATE <= on <= _LAST_DATE:
+    if not FIRST_DATE <= on <= LAST_DATE:
         raise ConfigError(
             f"The magnetic field of {on} is not known.",
-            hint=f"Choose a date from {_FIRST_DATE} to {_LAST_DATE}.",
+            hint=f"Choose a date from {FIRST_DATE} to {LAST_DATE}.",
         )
     years = (on - date(TABLE_YEAR, 1, 1)).days / 365.25
     rows, row_weights = _neighbours((lat_deg + 90.0) / GRID_DEG)

@@ -13,7 +13,7 @@ from pico_gz.errors import MessageError
 from pico_gz.run.config import checks
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
 from pico_gz.run.config.fleet import AdapterPlan, FleetConfig, VehiclePlan
-from pico_gz.run.config.named_files import NamedFiles, check_signing_key
+from pico_gz.run.config.named_files import NamedFiles, check_readable, check_signing_key
 from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -60,8 +60,10 @@ def _wire_key(use: PortUse, fleet: FleetConfig) -> KeyPath:
     """A Gazebo adapter may have ports of its own; a shared pair belongs to it alone."""
     name = use.owner if use.vehicle_id is None else fleet.vehicle(use.vehicle_id).config.adapter
     name = "gazebo" if name == "auto" else name
-    given = fleet.adapter_options(name).get("sensor_port") is not None
-    return ("adapters", name, "sensor_port") if given else ("ports", "fdm_base")
+    options = fleet.adapter_options(name)
+    given = (key for key in ("sensor_port", "fdm_stride") if options.get(key) is not None)
+    key = next(given, None)
+    return ("adapters", name, key) if key else ("ports", "fdm_base")
 
 
 # A bad base makes hundreds of bad ports; a few are enough.
@@ -96,6 +98,9 @@ def assemble(
     checks.check_origin(file, findings)
     checks.check_net(file, lambda key: net_source(key, overrides, environ), findings)
     checks.check_terrain(file, base, findings)
+    if file.gazebo.world is not None:
+        world = base / file.gazebo.world
+        check_readable(world, ("gazebo", "world"), file.gazebo.world, findings)
     checks.check_obstacles(file, findings)
     rules = PortRules(
         **{key.name: getattr(file.ports, key.name) for key in dataclasses.fields(file.ports)},
@@ -195,6 +200,13 @@ def _adapters(file: FleetFile, rovers: RoverBuilder, findings: Findings) -> tupl
             checks.AdapterNames(()).check(kind, (*path, "type"), findings)
         if kind == "lightweight":
             rovers.check_figures(options, path)
+        elif kind == "gazebo":
+            checks.check_gazebo_options(options, path, findings)
+            if options.get("shared_socket") is True and options.get(
+                "ardupilot_compat", file.gazebo.ardupilot_compat
+            ):
+                message = "is not used: only the JSON dialect (ardupilot_compat = false) can share."
+                findings.warn((*path, "shared_socket"), message, value=True)
         elif kind not in checks.BUILT_IN_ADAPTERS:
             checks.check_plugin_options(kind, options, path, findings)
         plans.append(AdapterPlan(name=name, type=kind, options=options))
@@ -263,7 +275,7 @@ def _check_places(
         plans = {plan.config.label: plan for plan in fleet.vehicles if plan.config.adapter == name}
         discs = [footprint(label, plan.config.pose, plan.rover) for label, plan in plans.items()]
         pairs = find_overlaps(discs, fleet.obstacles)
-        for place, names in _by_place(pairs, plans, entries, overrides, fleet).items():
+        for place, names in _by_place(pairs, plans, entries, overrides, fleet, findings).items():
             named = ", ".join(f"{one} and {other}" for one, other in names[:_MAX_PAIRS_REPORTED])
             more = len(names) - _MAX_PAIRS_REPORTED
             named += f" and {more} more pairs" if more > 0 else ""
@@ -280,11 +292,12 @@ def _by_place(
     entries: Mapping[int, Entry],
     overrides: FleetOverrides,
     fleet: FleetConfig,
+    findings: Findings,
 ) -> dict[KeyPath, list[tuple[str, str]]]:
     """The pairs by the key that puts one of them there; own places before the layout's."""
     found: dict[KeyPath, list[tuple[str, str]]] = {}
     for pair in pairs:
-        place: KeyPath = ("--layout",) if overrides.layout else ("layout", "spacing_m")
+        place = _layout_key(pair, plans, entries, overrides, findings)
         for label in reversed([label for label in pair if label in plans]):
             entry = entries[plans[label].id]
             own = [key for key in ("north_m", "east_m") if getattr(entry.table, key) is not None]
@@ -299,11 +312,33 @@ def _by_place(
     return found
 
 
+def _layout_key(
+    pair: tuple[str, str],
+    plans: Mapping[str, VehiclePlan],
+    entries: Mapping[int, Entry],
+    overrides: FleetOverrides,
+    findings: Findings,
+) -> KeyPath:
+    """What brings a pair together that the layout puts down: its distance, or a rover's size."""
+    if overrides.layout:
+        return ("--layout",)
+    tables = [entries[plans[label].id].path for label in reversed(pair) if label in plans]
+    sizes = [(*table, key) for table in (*tables, ("rover",)) for key in ("radius_m", "preset")]
+    return findings.written(("layout", "spacing_m"), *sizes, ("layout", "kind"))
+
+
 def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
     step_us, physics_us = fleet.time.step_us, fleet.gazebo.physics_step_us
-    if fleet.on_gazebo() and step_us % physics_us:
+    if not fleet.on_gazebo() or step_us % physics_us == 0:
+        return
+    step: KeyPath = ("time", "step_us")
+    physics: KeyPath = ("gazebo", "physics_step_us")
+    if findings.written(step, physics) == step:
         message = f"must be a whole multiple of [gazebo] physics_step_us ({physics_us})."
-        findings.add(("time", "step_us"), message, value=step_us)
+        findings.add(step, message, value=step_us)
+    else:
+        message = f"[time] step_us ({step_us}) must be a whole multiple of it."
+        findings.add(physics, message, value=physics_us)
 
 
 def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
@@ -325,8 +360,12 @@ def _check_ports(
     for problems, is_clash in ((plan.impossible(), False), (plan.clashes(), True)):
         reported: dict[KeyPath, list[str]] = {}
         for problem in problems[:_MAX_PORTS_REPORTED]:
-            entry = entries.get(problem.use.vehicle_id or 0, Entry())
-            path = port_key(problem.use, entry, fleet, dashboard)
+            paths = [
+                port_key(use, entries.get(use.vehicle_id or 0, Entry()), fleet, dashboard)
+                for use in (problem.use, problem.other)
+                if use
+            ]
+            path = findings.written(*paths)
             reported.setdefault(path, []).append(str(problem))
         for path, sentences in reported.items():
             findings.add(path, " ".join(sentences), is_clash=is_clash)

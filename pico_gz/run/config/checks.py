@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pico_gz.core.ports import Link, is_loopback, parse_address
+from pico_gz.core.ports import Link, is_host, is_loopback, parse_address
 from pico_gz.core.vehicle_config import DriveKind, check_name
 from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
 from pico_gz.run.config.named_files import check_heightmap
@@ -17,6 +17,7 @@ from pico_gz.run.config.settings import (
     FleetFile,
     ObstacleKind,
     ObstacleSection,
+    OriginSection,
     TerrainKind,
     TerrainSection,
 )
@@ -26,6 +27,7 @@ BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89
 AUTOPILOTS = ("builtin", "external", "none")
+_EXPECTED_HOST = "expected a host name or an address."
 
 _TERRAIN_KEYS = {
     TerrainKind.FLAT: (),
@@ -43,11 +45,14 @@ def check_time(file: FleetFile, findings: Findings) -> None:
     """The clock's own contradictions."""
     time = file.time
     if time.stall_timeout_ms < time.stall_warn_ms:
-        findings.add(
-            ("time", "stall_timeout_ms"),
-            f"must not be below stall_warn_ms ({time.stall_warn_ms}).",
-            value=time.stall_timeout_ms,
-        )
+        timeout: KeyPath = ("time", "stall_timeout_ms")
+        warn: KeyPath = ("time", "stall_warn_ms")
+        if findings.written(timeout, warn) == timeout:
+            message = f"must not be below stall_warn_ms ({time.stall_warn_ms})."
+            findings.add(timeout, message, value=time.stall_timeout_ms)
+        else:
+            message = f"must not be above stall_timeout_ms ({time.stall_timeout_ms})."
+            findings.add(warn, message, value=time.stall_warn_ms)
     if time.mode is ClockKind.FREE_RUNNING and time.speed == "max":
         findings.add(
             ("time", "speed"),
@@ -57,11 +62,19 @@ def check_time(file: FleetFile, findings: Findings) -> None:
 
 
 def check_origin(file: FleetFile, findings: Findings) -> None:
-    """Refuse the poles, where east has no direction."""
+    """Refuse the poles, where east has no direction, and days without a known magnetic field."""
     lat_deg = file.origin.lat_deg
     if abs(lat_deg) > MAX_LAT_DEG and not findings.has("origin", "lat_deg"):
         message = f"is too near a pole: expected a number, -{MAX_LAT_DEG}..{MAX_LAT_DEG}."
         findings.add(("origin", "lat_deg"), message, value=lat_deg)
+    if file.origin.date == OriginSection().date:
+        return
+    # Imported here because the simulated world brings NumPy with it.
+    from pico_gz.simulator.world import FIRST_DATE, LAST_DATE
+
+    if not FIRST_DATE <= file.origin.date <= LAST_DATE:
+        message = f"its magnetic field is not known: expected {FIRST_DATE} to {LAST_DATE}."
+        findings.add(("origin", "date"), message, value=str(file.origin.date))
 
 
 def check_step(file: FleetFile, autopilots: Collection[str], findings: Findings) -> None:
@@ -75,17 +88,33 @@ def check_net(file: FleetFile, source: Callable[[str], KeyPath], findings: Findi
     """Addresses and further links; ``source`` returns where a value of ``[net]`` comes from."""
     for key in ("bind", "gcs_host"):
         host = getattr(file.net, key)
-        if not host or any(char.isspace() or char in "/@" for char in host):
-            findings.add(source(key), "expected a host name or an address.", value=host)
+        if not is_host(host):
+            findings.add(source(key), _EXPECTED_HOST, value=host)
     try:
         parse_address(file.net.dashboard)
     except ConfigError:
         findings.add(source("dashboard"), "expected HOST:PORT.", value=file.net.dashboard)
+    check_server_addr(file.gazebo.server_addr, ("gazebo", "server_addr"), findings)
     for index, text in enumerate(file.mavlink.links):
         check_link(text, ("mavlink", "links", index), findings)
     for place, vehicle in enumerate(file.vehicle):
         for index, text in enumerate(vehicle.links):
             check_link(text, ("vehicle", place, "links", index), findings)
+
+
+def check_server_addr(text: str, path: KeyPath, findings: Findings) -> None:
+    """Where a simulator runs; a port behind it is allowed and not used."""
+    if not is_host(text.partition(":")[0]):
+        findings.add(path, _EXPECTED_HOST, value=text)
+
+
+def check_gazebo_options(options: Mapping[str, Any], path: KeyPath, findings: Findings) -> None:
+    """Addresses of ``[adapters.NAME]``; values of a wrong type have been noted already."""
+    server, bind = options.get("server_addr"), options.get("bind_addr")
+    if isinstance(server, str):
+        check_server_addr(server, (*path, "server_addr"), findings)
+    if isinstance(bind, str) and bind and not is_host(bind):
+        findings.add((*path, "bind_addr"), _EXPECTED_HOST, value=bind)
 
 
 def check_link(text: str, path: KeyPath, findings: Findings) -> None:

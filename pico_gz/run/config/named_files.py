@@ -11,12 +11,17 @@ from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.settings import FleetFile, OriginSection, TerrainSection, VehicleSection
 
 if TYPE_CHECKING:
+    from pico_gz.core.ground_control import MissionItem
     from pico_gz.vehicle.autopilot.mission_files import ItemLists
     from pico_gz.vehicle.autopilot.parameters import ParameterFile
 
 # Autopilots that take missions and parameters.
 _TAKERS = ("builtin", "external")
 _MAX_NAMES = 40
+# MAV_CMD: those that drive come first; ArduPilot has a few more, which external autopilots take.
+_NAV_WAYPOINT = 16
+_NAV_LAST = 95
+_NAV_BEYOND = (213, 42702)
 
 
 def check_readable(path: Path, key: KeyPath, written: str, findings: Findings) -> bool:
@@ -108,6 +113,9 @@ class NamedFiles:
             return
         if autopilot == "builtin":
             self._check_items(lists, key, written)
+        driven = any(_is_driven_to(item) for item in lists.mission[1:])
+        if not driven and (len(lists.mission) > 1 or not (lists.fence or lists.rally)):
+            self._findings.add(key, "holds nothing to drive to.", value=written)
         self._check_distance(lists, key, written)
 
     def _read_mission(self, file: Path, key: KeyPath, written: str) -> ItemLists | None:
@@ -119,8 +127,6 @@ class NamedFiles:
             reason = error.message.removeprefix(f"Mission file {file}: ")
             self._findings.add(key, reason, value=written, hint=error.hint)
             return None
-        if len(lists.mission) < 2 and not lists.fence and not lists.rally:
-            self._findings.add(key, "holds nothing to drive to.", value=written)
         return lists
 
     def _check_items(self, lists: ItemLists, key: KeyPath, written: str) -> None:
@@ -172,6 +178,13 @@ class NamedFiles:
             names += f" and {more} more" if more > 0 else ""
             message = f"the built-in autopilot does not have, and ignores: {names}."
             self._findings.warn(key, message, value=written)
+
+
+def _is_driven_to(item: MissionItem) -> bool:
+    """Whether an item moves a rover; a waypoint at 0, 0 is wherever the rover is."""
+    if item.command == _NAV_WAYPOINT:
+        return bool(item.lat_e7 or item.lon_e7)
+    return item.command <= _NAV_LAST or item.command in _NAV_BEYOND
 
 
 def check_heightmap(terrain: TerrainSection, base: Path, findings: Findings) -> None:

@@ -93,6 +93,13 @@ class Findings:
         if warning not in self.warnings:
             self.warnings.append(warning)
 
+    def written(self, first: KeyPath, *others: KeyPath) -> KeyPath:
+        """Of keys that are wrong together, one that stands in the file; ``first`` if none does."""
+        for path in (first, *others):
+            if self._line_of(path) not in (0, self._line_of(path[:-1])):
+                return path
+        return first
+
     def has(self, *path: str | int) -> bool:
         """Whether something is known to be wrong at ``path``, so that what follows is moot."""
         return path in self._places

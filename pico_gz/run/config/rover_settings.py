@@ -27,6 +27,7 @@ from pico_gz.run.config.settings import BoardSection, FleetFile, SensorFigures, 
 CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNELS}
 ROVER_KEYS = tuple(rover_field_types())
 _PART_KEYS = ("imu", "gps", "compass", "barometer")
+_MODEL_KEYS = ("drive_model", "sensor_model")
 # Each is judged alone first; what bounds it may be changed as well.
 _LOOSENED: dict[str, dict[str, float]] = {
     "range_min_m": {"range_max_m": 100_000.0},
@@ -83,7 +84,7 @@ class RoverBuilder:
     def _build(self, base: RoverSpec, section: SensorFigures, path: KeyPath) -> RoverSpec:
         """Apply the changes one by one, so that every bad one is noted."""
         changes = {**section.given(), **self._fields.get(path, {})}
-        keys = (*ROVER_KEYS, *key_names(type(section)))
+        keys = tuple(dict.fromkeys((*ROVER_KEYS, *key_names(type(section)))))
         good = {
             name: value
             for name, written in changes.items()
@@ -92,7 +93,8 @@ class RoverBuilder:
         try:
             return changed_rover(base, good)
         except ConfigError as error:  # fields that are fine alone and not together
-            self._findings.add(path, error.message)
+            named = [name for name in good if name in error.message]
+            self._findings.add((*path, *named[:1]), error.message)
             return base
 
     def _checked(self, base: RoverSpec, path: KeyPath, written: Any, keys: Collection[str]) -> Any:
@@ -107,9 +109,11 @@ class RoverBuilder:
             findings.add(path, f"expected {_expected(name)}.", value=written)
         else:
             try:
-                changed_rover(base, {**_LOOSENED.get(name, {}), name: value})
+                rover = changed_rover(base, {**_LOOSENED.get(name, {}), name: value})
+                if name in _MODEL_KEYS:
+                    _require_models(rover)
             except ConfigError as error:
-                findings.add(path, _rule(error, name), value=written)
+                findings.add(path, _rule(error, name), value=written, hint=error.hint)
             else:
                 return value
         return None
@@ -125,6 +129,14 @@ def _is_part(name: str, path: KeyPath, written: Any, findings: Findings) -> bool
     message = "expected one of " + ", ".join(f'"{part}"' for part in known) + "."
     findings.add(path, message, value=written)
     return False
+
+
+def _require_models(rover: RoverSpec) -> None:
+    """Refuse a model that is not installed; imported here because models bring NumPy with them."""
+    from pico_gz.simulator.models import ModelTable
+
+    ModelTable().drive(rover)
+    ModelTable().sensors(rover)
 
 
 def _channels(written: Any, path: KeyPath, findings: Findings) -> Any:

@@ -207,7 +207,7 @@ class OriginSection(Table):
     alt_m: Annotated[float, Interval(ge=-500, le=9000)] = 40.0
     """Altitude [m]."""
     date: datetime.date = datetime.date(2026, 1, 1)
-    """For the magnetic field; fixed, so that runs repeat."""
+    """For the magnetic field, 2020 to 2034; fixed, so that runs repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

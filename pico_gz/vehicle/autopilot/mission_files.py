@@ -76,8 +76,8 @@ def _read_waypoints(text: str) -> Items:
         items.append(
             MissionItem(
                 seq=seq,
-                frame=int(numbers[2]),
-                command=int(numbers[3]),
+                frame=_whole(numbers[2], seq),
+                command=_whole(numbers[3], seq),
                 param1=numbers[4],
                 param2=numbers[5],
                 param3=numbers[6],
@@ -125,6 +125,20 @@ def _part(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part
 
 
+def _list(part: Mapping[str, Any], name: str) -> list[Any]:
+    found = part.get(name, [])
+    if not isinstance(found, list):
+        raise ConfigError(f"its {name!r} is no list.")
+    return found
+
+
+def _objects(part: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = _list(part, name)
+    if not all(isinstance(one, dict) for one in found):
+        raise ConfigError(f"its {name!r} is no list of objects.")
+    return found
+
+
 def _simple_items(entries: object) -> list[Mapping[str, Any]]:
     """Flatten what a survey or corridor scan was turned into."""
     if not isinstance(entries, list):
@@ -154,8 +168,8 @@ def _item_of_plan(entry: Mapping[str, Any], seq: int) -> MissionItem:
     numbers = [0.0 if value is None else _number(value, seq) for value in params]
     return MissionItem(
         seq=seq,
-        command=int(_number(entry.get("command"), seq)),
-        frame=int(_number(entry.get("frame", 3), seq)),
+        command=_whole(entry.get("command"), seq),
+        frame=_whole(entry.get("frame", 3), seq),
         autocontinue=bool(entry.get("autoContinue", True)),
         param1=numbers[0],
         param2=numbers[1],
@@ -169,8 +183,8 @@ def _item_of_plan(entry: Mapping[str, Any], seq: int) -> MissionItem:
 
 def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
     items: list[MissionItem] = []
-    for circle in fence.get("circles", []):
-        body = circle.get("circle", {})
+    for circle in _objects(fence, "circles"):
+        body = _part(circle, "circle")
         lat_e7, lon_e7, _ = _place(body.get("center"), len(items))
         inside = circle.get("inclusion", True)
         items.append(
@@ -186,8 +200,8 @@ def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
                 lon_e7=lon_e7,
             )
         )
-    for polygon in fence.get("polygons", []):
-        corners = polygon.get("polygon", [])
+    for polygon in _objects(fence, "polygons"):
+        corners = _list(polygon, "polygon")
         inside = polygon.get("inclusion", True)
         command = (
             MissionCommand.FENCE_POLYGON_INCLUSION
@@ -209,7 +223,7 @@ def _fence_of_plan(fence: Mapping[str, Any]) -> Items:
 
 
 def _rally_of_plan(rally: Mapping[str, Any]) -> Items:
-    places = [_place(point, seq) for seq, point in enumerate(rally.get("points", []))]
+    places = [_place(point, seq) for seq, point in enumerate(_list(rally, "points"))]
     return tuple(
         MissionItem(seq=seq, command=MissionCommand.RALLY_POINT, lat_e7=lat, lon_e7=lon, alt_m=alt)
         for seq, (lat, lon, alt) in enumerate(places)
@@ -234,6 +248,13 @@ def _number(value: object, seq: int) -> float:
     if not isfinite(number):
         raise ConfigError(f"item {seq}: {value!r} is no finite number.")
     return number
+
+
+def _whole(value: object, seq: int) -> int:
+    number = _number(value, seq)
+    if not number.is_integer():
+        raise ConfigError(f"item {seq}: {value!r} is no whole number.")
+    return int(number)
 
 
 def _e7(degrees: float, seq: int) -> int:

@@ -344,7 +344,7 @@ WRONG = [
     ("[[vehicle]]\nimu = 'x'\n", "vehicle[1].imu", 2, "icm20948"),
     ("[[vehicle]]\nchannels = { lefd = 1 }\n", "vehicle[1].channels.lefd", 2, "'left'"),
     ("[[vehicle]]\nmisson = 'x'\n", "vehicle[1].misson", 2, "'mission'"),
-    ("[[vehicle]]\nrange_min_m = 9\n", "vehicle[1]", 1, "range_max_m"),
+    ("[[vehicle]]\nrange_min_m = 9\n", "vehicle[1].range_min_m", 2, "range_max_m"),
     ("[presets.mine]\nwheel_bas = 1\n", "presets.mine.wheel_bas", 2, "'wheel_base'"),
     ("[presets.mine]\npreset = 'idael'\n", "presets.mine.preset", 2, "'ideal'"),
     ("[presets.a]\npreset = 'b'\n[presets.b]\n", "presets.a.preset", 2, "no such rover"),

@@ -27,7 +27,7 @@ def load(tmp_path):
         ),
         (
             "[[vehicle]]\nfdm_port = 9012\n[[vehicle]]\nid=2\n",
-            ": ports.fdm_base: UDP 9012 (rover_2,",
+            "line 2: vehicle[1].fdm_port: UDP 9012 (rover_2,",
         ),
         (
             "[[vehicle]]\nfdm_port = 9500\n[[vehicle]]\nfdm_port = 9501\n",
@@ -44,7 +44,7 @@ def load(tmp_path):
         ),
         (
             "[mavlink]\nlinks = ['tcpin:127.0.0.1:8085']\n",
-            ": net.dashboard: TCP 8085 (fleet, browser view)",
+            "line 2: mavlink.links: TCP 8085 (fleet, browser view)",
         ),
         (
             "[[vehicle]]\nlinks = ['udpin:127.0.0.1:14550']\n",
