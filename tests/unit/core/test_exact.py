@@ -98,7 +98,7 @@ _PROGRAM = """
 import hashlib, math, sys
 import numpy as np
 from pico_gz.core import frames, portable_math as exact
-x = (np.arange(20_000) * 0.6180339887498949) % 40.0 - 20.0
+x = (np.arange(200_000) * 0.6180339887498949) % 40.0 - 20.0
 frame = frames.LocalFrame(35.7, 139.8, 40.0)
 mine = hashlib.sha256()
 for a, b in zip(x.tolist(), x[::-1].tolist(), strict=True):

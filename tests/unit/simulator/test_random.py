@@ -78,9 +78,9 @@ def test_white_and_independent(draws) -> None:
 
 def test_a_stream_gives_the_reference_draws() -> None:
     stream, key = NormalStream(42, 9, "s", 5), stream_key(42, 9, "s")
-    for sample in range(1000):
+    for sample in range(3000):
         assert stream.take() == [random.normal(key, 5 * sample + k) for k in range(5)]
-    assert stream.count == 1000
+    assert stream.count == 3000
 
 
 def test_a_stream_continues_where_another_stopped() -> None:

@@ -142,9 +142,9 @@ def changed(path, value):
         (changed(["mission", "items", 1], {"type": "ComplexItem"}), "cannot be driven"),
         (changed(["mission", "items"], 7), "no list"),
         (changed(["rallyPoints", "points"], [[1]]), "item 0 has no place"),
-        (changed(["rallyPoints", "points"], 7), "fence or rally points"),
-        (changed(["geoFence", "circles"], ["x"]), "fence or rally points"),
-        (changed(["geoFence", "polygons"], [{"polygon": 3}]), "fence or rally points"),
+        (changed(["rallyPoints", "points"], 7), "'points' is no list"),
+        (changed(["geoFence", "circles"], ["x"]), "'circles' is no list of objects"),
+        (changed(["geoFence", "polygons"], [{"polygon": 3}]), "'polygon' is no list"),
         (WAYPOINTS.replace("\n1\t", "\n4\t"), "item 1 has the number 4"),
     ],
 )

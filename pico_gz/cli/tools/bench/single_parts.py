@@ -53,7 +53,7 @@ def simulator_figures() -> list[Figure]:
                 what="Lightweight physics + all sensors + messages, 255 vehicles",
                 value=_step_us(255, 60, read=True) / 255,
                 unit="us/vehicle-step",
-                goal=2.0,
+                goal=1.0,
             ),
             lambda: _step_us(255, 20, read=True),
         ),

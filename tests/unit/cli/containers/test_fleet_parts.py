@@ -58,7 +58,10 @@ def test_mixed_adapters_and_autopilots(fleet):
         ('[mavlink]\nlinks = ["tcpin:localhost:5790"]\n', r"write 0\.0\.0\.0"),
     ],
 )
-def test_what_cannot_work_is_refused(fleet, text, words):
+def test_what_cannot_work_is_refused(fleet, tmp_path, text, words):
+    elsewhere = tmp_path.parent / "other"
+    elsewhere.mkdir(exist_ok=True)
+    (elsewhere / "world.sdf").write_text("<sdf/>")
     with pytest.raises(ConfigError, match=words):
         cut_fleet(fleet(text))
 
