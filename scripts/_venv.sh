@@ -89,6 +89,7 @@ group_requirements() {
 # Compile the simulator's native core where a C compiler is; without one, the Python model runs.
 build_core() {
     local stamp="$VENV/.pico-gz-core" now
+    [ -f "$ROOT/pico_gz/simulator/native/core.c" ] || return 0
     now=$(cat "$ROOT"/pico_gz/simulator/*.py "$ROOT"/pico_gz/simulator/native/core.c | cksum)
     if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then
         return

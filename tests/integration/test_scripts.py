@@ -271,9 +271,10 @@ def test_all_names_what_it_could_not_get(fake):
     assert "only with --install or CI=true" in result.stderr
     assert any("mavsdk" in line for line in asked)
     assert any("playwright" in line for line in asked)
-    beside, alone = [line for line in asked if line.startswith("pytest")]
+    beside, alone, pure = [line for line in asked if line.startswith("pytest")]
     assert beside.endswith("-m not alone")
     assert alone == "pytest -m alone"
+    assert pure.endswith("tests/scenarios/test_oracle.py")
 
 
 @pytest.mark.parametrize(("fresh", "tests", "code"), [(0, 0, 0), (3, 0, 3), (0, 1, 1), (3, 1, 1)])

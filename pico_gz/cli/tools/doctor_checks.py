@@ -137,17 +137,10 @@ def check_python() -> list[DoctorFinding]:
 
 
 def _check_core() -> DoctorFinding:
-    """Which model of the built-in simulator runs."""
+    """Which model of the built-in simulator runs; both give the same results."""
     core = describe()
-    if core == "native":
-        return _found(name="simulator core", version=core)
-    return _trouble(
-        name="simulator core",
-        version=core,
-        detail="the Python model runs: slower, with the same results",
-        remedy="From a clone with a C compiler: ./scripts/build. Otherwise a wheel for your"
-        " platform.",
-    )
+    slower = "slower, same results; ./scripts/build compiles the core where a C compiler is"
+    return _found(name="simulator core", version=core, detail="" if core == "native" else slower)
 
 
 def check_packages() -> list[DoctorFinding]:

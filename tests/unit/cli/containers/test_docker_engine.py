@@ -75,7 +75,8 @@ def test_volumes_go_only_on_request():
         ("Connection refused", "No Docker engine answers", "systemctl"),
     ],
 )  # fmt: skip
-def test_engine_problems(text, words, hint):
+def test_engine_problems(monkeypatch, text, words, hint):
+    monkeypatch.setattr(engine_module.shutil, "which", lambda name, path: f"/usr/sbin/{name}")
     error = engine_problem(text)
     assert words in error.message
     assert hint in error.hint
