@@ -138,6 +138,9 @@ def tables() -> str:
             "## Mission, fence and rally items\n",
             *items(),
             "## Messages\n",
+            "Rates are per second of simulation time. A run faster than real time sends at most "
+            "four times the rate per second of wall time, so a link is not flooded; heartbeats "
+            "come once per second of wall time.\n",
             *messages(),
             "## Failsafe actions\n",
             f"`FS_ACTION`, `FENCE_ACTION` and `BATT_FS_*_ACT` take {actions}. A mode that refuses "

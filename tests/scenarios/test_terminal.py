@@ -150,7 +150,7 @@ def test_a_pipe_gets_no_control_characters(tmp_path, environment, ctl):
     assert any(HEADLINE.match(line) for line in out.splitlines())
 
 
-def test_keyboard_driving_shows_keys_and_sticks_and_arms_by_a_key(start, ctl):
+def test_keyboard_driving_shows_keys_and_sticks_and_disarms_and_arms_by_keys(start, ctl):
     words = ("--rovers", "2", "--duration", "0", "--rc", "keyboard", "--autopilot", "builtin")
     run = start(*words, columns=80, lines=24)
     run.until(
@@ -161,5 +161,9 @@ def test_keyboard_driving_shows_keys_and_sticks_and_arms_by_a_key(start, ctl):
     run.until(lambda screen: any("throttle [-----|#----]" in row for row in screen.visible))
     run.type(b"x\t")
     run.until(lambda screen: any(row.startswith("rover_2  throttle [") for row in screen.visible))
+    # The demo arms both by itself.
+    for key, armed in ((b"", 2), (b"f", 1), (b"r", 2)):
+        run.type(key)
+        run.until(lambda screen, n=armed: any(f"{n} armed" in row for row in screen.visible))
     ctl("stop")
     assert run.finish() == 0

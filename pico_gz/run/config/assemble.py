@@ -140,7 +140,12 @@ def assemble(
         wind=file.wind,
         obstacles=tuple(_obstacles(file, findings)),
         vehicles=vehicles,
-        warnings=(*_warnings(file, entries, outside), *findings.warnings, *_apart(vehicles)),
+        warnings=(
+            *_warnings(file, entries, outside),
+            *findings.warnings,
+            *_apart(vehicles),
+            *_unmoved_by_wind(file, vehicles),
+        ),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
         keep_params=file.mavlink.keep_params or overrides.keep_params,
@@ -252,6 +257,17 @@ def _warnings(file: FleetFile, entries: Mapping[int, Entry], outside: Outside | 
     if GCS_SYSTEM_ID in entries:
         warnings.append("Vehicle 255 has the id of most ground stations: give yours another one.")
     return warnings
+
+
+def _unmoved_by_wind(file: FleetFile, vehicles: Sequence[VehiclePlan]) -> list[str]:
+    """Which vehicles have no drag, where there is wind."""
+    wind = file.wind
+    names = [plan.config.label for plan in vehicles if not plan.rover.drag_area_m2]
+    if not names or not (wind.north_mps or wind.east_mps or wind.gust_mps):
+        return []
+    listed = ", ".join(names[:_MAX_PAIRS_REPORTED])
+    more = " and others" if len(names) > _MAX_PAIRS_REPORTED else ""
+    return [f"{listed}{more}: [wind] does not move them, their drag_area_m2 is 0."]
 
 
 def _apart(vehicles: Sequence[VehiclePlan]) -> list[str]:

@@ -129,3 +129,9 @@ def test_warnings_go_to_stderr(capsys, fleet_file):
     out, err = capsys.readouterr()
     json.loads(out)
     assert err.startswith("Warning: ")
+
+
+def test_radio_ports_are_listed(capsys):
+    assert run_command(["ports", "--rovers", "2", "--no-check"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "radio" in line]
+    assert [row[:3] for row in rows] == [["rover_1", "UDP", "5501"], ["rover_2", "UDP", "5511"]]

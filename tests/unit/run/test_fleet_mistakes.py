@@ -124,6 +124,12 @@ WARNED = [
         0,
         ["lightweight and b", "do not collide"],
     ),
+    (
+        "wind_without_drag",
+        "[rover]\npreset = 'ideal'\n[wind]\nnorth_mps = 30\n",
+        0,
+        ["rover_1", "[wind] does not move them"],
+    ),
 ]
 
 

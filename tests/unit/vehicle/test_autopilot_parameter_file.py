@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from pico_gz.core.ground_control import ParamType, Result
+from pico_gz.core.ground_control import Mode, ParamType, Result
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot import parameters
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY
@@ -14,6 +15,7 @@ from pico_gz.vehicle.autopilot.parameters import (
     write_parameter_file,
 )
 from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+from pico_gz.vehicle.external.program import rover_parameters
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
@@ -132,3 +134,10 @@ def test_limits_hold_in_single_precision():
                 single = struct.unpack("f", struct.pack("f", limit))[0]
                 assert pilot.params.set(name, single).value == single, name
     assert pilot.params.set("ATC_SPEED_D", 0.4001).value < 0.4001
+
+
+def test_the_mode_switch_is_that_of_external_rovers():
+    names = [f"MODE{n}" for n in range(1, 7)]
+    external = rover_parameters(rover_spec())
+    assert [PARAMETERS[name].default for name in names] == [external[name] for name in names]
+    assert PARAMETERS["MODE1"].default == Mode.AUTO
