@@ -52,7 +52,7 @@ def make_lightweight(
     return LightweightAdapter(
         name=name,
         world=make_world(fleet, contacts=contacts),
-        rover_of=lambda vehicle: rovers[vehicle.id],
+        rover_of=lambda vehicle: rovers.get(vehicle.id, fleet.rover),
         **{"seed": fleet.seed, **given},
     )
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
@@ -17,6 +18,7 @@ from pico_gz.testing import (
     assert_reached,
 )
 from pico_gz.testing.assertions import distance_to_line
+from pico_gz.vehicle.scripted import make_script
 
 
 @pytest.fixture
@@ -266,3 +268,10 @@ def test_a_vehicle_without_the_built_in_autopilot_says_so(tmp_path):
     options = RunOptions(mavlink=False, control=False, check_ports=False)
     with Sitl(fleet, options) as sitl, pytest.raises(ConfigError, match="no built-in autopilot"):
         sitl[1].arm()
+
+
+def test_a_vehicle_may_join_with_the_rover_of_the_fleet(sitl):
+    bridge = sitl.bridge
+    bridge.spawn_vehicle(VehicleConfig(id=9, pose=Pose(north_m=5.0)), make_script("line:1"))
+    sitl.run(5.0)
+    assert bridge.view.truth[9].north_m > 5.5
