@@ -11,7 +11,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_MOST_GLIBC = (2, 17)
+_MAX_GLIBC = (2, 17)
 
 
 class CoreHook(BuildHookInterface[Any]):
@@ -34,6 +34,6 @@ def _platform_tag(core: Path) -> str:
     if sys.platform == "win32":
         return "win_arm64" if machine == "arm64" else "win_amd64"
     found = [(int(a), int(b)) for a, b in re.findall(rb"GLIBC_(\d+)\.(\d+)", core.read_bytes())]
-    if max(found, default=(0, 0)) > _MOST_GLIBC:
-        raise RuntimeError(f"The core needs a C library newer than {_MOST_GLIBC}: {max(found)}.")
+    if max(found, default=(0, 0)) > _MAX_GLIBC:
+        raise RuntimeError(f"The core needs a C library newer than {_MAX_GLIBC}: {max(found)}.")
     return f"manylinux_2_17_{machine}.manylinux2014_{machine}"

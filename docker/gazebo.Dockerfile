@@ -113,8 +113,9 @@ COPY --from=plugin-builder /usr/share/gz/gz-rendering8 /usr/share/gz/gz-renderin
 # It must draw here, not at the user's: a world with a camera, in software, without a screen.
 COPY docker/camera.sdf /tmp/smoke/
 RUN test -d /usr/share/gz/gz-rendering8/ogre2/media/Hlms \
-    && LIBGL_ALWAYS_SOFTWARE=1 GZ_IP=127.0.0.1 timeout 120 gz sim -s -r -v 3 --headless-rendering \
-        --iterations 200 /tmp/smoke/camera.sdf 2>&1 | tee /tmp/smoke.log \
+    && if ! LIBGL_ALWAYS_SOFTWARE=1 GZ_IP=127.0.0.1 timeout 120 gz sim -s -r -v 3 \
+        --headless-rendering --iterations 200 /tmp/smoke/camera.sdf >/tmp/smoke.log 2>&1; \
+        then cat /tmp/smoke.log; exit 1; fi \
     && ! grep -E "Failed to load (engine|plugin|system)|Unable to (load|create)|Hlms" /tmp/smoke.log \
     && rm -rf /tmp/smoke /tmp/smoke.log /tmp/.gz /tmp/.sdformat
 USER 10001:10001

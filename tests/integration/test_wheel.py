@@ -88,7 +88,7 @@ def tracked(folder):
     return [
         path
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and "_core-" not in path.name
     ]
 
 

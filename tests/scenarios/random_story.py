@@ -21,6 +21,7 @@ from random import Random
 import msgspec
 
 from pico_gz.core.ground_control import MissionItem, MissionType, Mode
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import load_fleet
 from pico_gz.run.options import RunOptions
@@ -92,12 +93,13 @@ class Story:
 
     def _fleet_text(self, seed: int) -> str:
         random = self._random
-        spacing = random.choice((0.5, 1.0, 3.0))
+        preset = random.choice(PRESETS)
+        spacing = 2.0 * rover_spec(preset).radius_m + random.choice((0.1, 0.7, 2.7))
         noise = random.choice(("off", "low", "typical", "bad"))
         lines = [
             f'[fleet]\ncount = {self.count}\nadapter = "lightweight"\nseed = {seed}',
             f"[layout]\nspacing_m = {spacing}",
-            f'[rover]\nnoise = "{noise}"\npreset = "{random.choice(PRESETS)}"',
+            f'[rover]\nnoise = "{noise}"\npreset = "{preset}"',
             random.choice(("", '[terrain]\nkind = "ramp"\nslope_deg = 7.0\ndirection_deg = 30.0')),
             random.choice(
                 ("", "[wind]\nnorth_mps = 5.0\neast_mps = -7.0\ngust_mps = 2.5\ntau_s = 0.7")
