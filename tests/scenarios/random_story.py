@@ -94,7 +94,8 @@ class Story:
     def _fleet_text(self, seed: int) -> str:
         random = self._random
         preset = random.choice(PRESETS)
-        spacing = 2.0 * rover_spec(preset).radius_m + random.choice((0.1, 0.7, 2.7))
+        widest_m = max(2.0 * rover_spec(name).radius_m for name in PRESETS)
+        spacing = widest_m + random.choice((0.1, 0.7, 2.7))
         noise = random.choice(("off", "low", "typical", "bad"))
         lines = [
             f'[fleet]\ncount = {self.count}\nadapter = "lightweight"\nseed = {seed}',
