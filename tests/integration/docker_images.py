@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 LOCAL_BASE = "local/debian:bookworm"
 PUBLIC_BASE = "python:3.12-slim"
 BASE_PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
-CONTEXT = ("compose.yaml", ".dockerignore", "docker", "hatch_build.py", "models", "pico_gz", "pyproject.toml",
-           "LICENSE", "README.md", "worlds")  # fmt: skip
+CONTEXT = ("compose.yaml", ".dockerignore", "docker", "hatch_build.py", "models", "pico_gz",
+           "pyproject.toml", "LICENSE", "README.md", "worlds")  # fmt: skip
 
 
 class NoImageError(Exception):
