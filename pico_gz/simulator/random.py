@@ -145,7 +145,10 @@ class NormalStream:
             self._rows, self._made_until = [], count
 
     def _refill(self) -> list[list[float]]:
-        drawn = normal_array(self.key, self._made_until * self.width, _BLOCK_ROWS * self.width)
-        self._rows = drawn.reshape(_BLOCK_ROWS, self.width)[::-1].tolist()
-        self._made_until += _BLOCK_ROWS
+        # Blocks end at different samples in different streams: those of a large fleet would
+        # all be refilled in the same step otherwise, which then takes ten times as long.
+        rows = _BLOCK_ROWS - (self._made_until + self.key) % _BLOCK_ROWS
+        drawn = normal_array(self.key, self._made_until * self.width, rows * self.width)
+        self._rows = drawn.reshape(rows, self.width)[::-1].tolist()
+        self._made_until += rows
         return self._rows
