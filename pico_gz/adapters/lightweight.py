@@ -238,6 +238,9 @@ class LightweightAdapter(SimulatorAdapter):
 
         Empty when nothing is there, or when nothing collides in this world.
         """
+        return self._overlaps(vehicle_id, pose, self.rover(vehicle_id))
+
+    def _overlaps(self, vehicle_id: int, pose: Pose, spec: RoverSpec) -> list[str]:
         if not self._world.contacts:
             return []
         truth = self.receive_truth()
@@ -246,8 +249,7 @@ class LightweightAdapter(SimulatorAdapter):
             for i in truth
             if i != vehicle_id
         ]
-        here = footprint("", pose, self.rover(vehicle_id))
-        return overlaps_of(here, others, self._world.obstacles)
+        return overlaps_of(footprint("", pose, spec), others, self._world.obstacles)
 
     # --- interventions --------------------------------------------------------------------
 
@@ -297,6 +299,11 @@ class LightweightAdapter(SimulatorAdapter):
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         spec = self._spec_of(config)
+        if there := self._overlaps(config.id, config.pose, spec):
+            raise ConfigError(
+                f"{config.label} cannot be added: it would stand inside {', '.join(there)}.",
+                hint="Give it another pose; contacts are discs of the rover's radius_m.",
+            )
         self._engine.add(spec, fit_sensors(spec, config.id, config.noise), config.pose)
         self._rovers[config.id] = spec
         if spec.drive is DriveKind.SKID:
