@@ -132,3 +132,15 @@ def test_a_full_disk_is_told_without_a_traceback(command):
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_the_interpreter_ends_without_a_search_for_cycles():
+    """With a large fleet that takes longer than the run's own end."""
+    program = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000))\n"
+        "from pico_gz.cli.app import main\n"
+        "main(['--version'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "True"), done.stderr
