@@ -84,9 +84,7 @@ class NamedFiles:
         if self._overrides.mission and not any(name in _TAKERS for name in autopilots):
             message = "no vehicle of this fleet takes a mission."
             hint = "Use the autopilot builtin or external."
-            self._findings.add(
-                ("--mission",), message, value=str(self._overrides.mission), hint=hint
-            )
+            self._findings.add(("--mission",), message, hint=hint)
 
     def _is_taken(self, label: str, written: str, key: KeyPath, autopilot: str) -> bool:
         """Whether the autopilot uses such a file; one that the file names must."""
