@@ -35,7 +35,8 @@ from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
 class Home(Snapshot):
     """Home as a place on the globe and in the local frame; ``valid`` once it is known."""
 
-    __slots__ = _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+    _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.valid = False

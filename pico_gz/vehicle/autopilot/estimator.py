@@ -37,7 +37,8 @@ def usable(fix: GpsData) -> bool:
 class OriginFinder(Snapshot):
     """Averages consecutive good fixes; one bad or far one starts again."""
 
-    __slots__ = _state_fields = ("alt_m", "count", "lat_deg", "lon_deg")
+    _state_fields = ("alt_m", "count", "lat_deg", "lon_deg")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.count = 0
@@ -74,7 +75,8 @@ _PRESSURE_GAIN = 0.2
 class AltitudeFilter(Snapshot):
     """Altitude above the ellipsoid [m]."""
 
-    __slots__ = _state_fields = ("alt_m", "pressure_pa", "temperature_c")
+    _state_fields = ("alt_m", "pressure_pa", "temperature_c")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.alt_m = 0.0
@@ -140,14 +142,14 @@ class Estimator(Snapshot):
         parked: standing still, as far as the sensors show.
     """
 
-    __slots__ = (
-        "against", "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "frame",
-        "gps", "gps_repeats", "gps_seen_us", "gps_us", "heading", "imu_us", "imu_watch",
-        "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
-        "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
-    )  # fmt: skip
     # The origin before the frame, which follows from it.
-    _state_fields = (*(n for n in __slots__ if n not in ("frame", "params")), "has_frame")
+    _state_fields = (
+        "against", "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "gps",
+        "gps_repeats", "gps_seen_us", "gps_us", "heading", "imu_us", "imu_watch", "mag_gauss",
+        "moving_us", "origin", "parked", "position", "sin_yaw", "standstill_rad", "standstill_s",
+        "tilt", "turn_rate_radps", "wheels", "has_frame",
+    )  # fmt: skip
+    __slots__ = (*_state_fields[:-1], "frame", "params")
     _state_types: ClassVar[Mapping[str, Any]] = {"gps": GpsData | None}
 
     def __init__(self, params: Mapping[str, float]) -> None:

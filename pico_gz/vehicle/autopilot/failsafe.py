@@ -82,8 +82,8 @@ class SensorNews(Snapshot):
         resets: how many new headings people know of.
     """
 
-    __slots__ = _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost",
-                                 "resets")  # fmt: skip
+    _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost", "resets")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.gps_lost = False
@@ -190,9 +190,11 @@ class Failsafe(Snapshot):
         crashed: it stopped after a crash and is still in HOLD.
     """
 
-    __slots__ = _state_fields = ("armed", "crash_since_us", "crashed", "ekf_count", "ekf_fired",
-                                 "fence_fired_m", "fired", "gcs_us", "news",
-                                 "since_us")  # fmt: skip
+    _state_fields = (
+        "armed", "crash_since_us", "crashed", "ekf_count", "ekf_fired", "fence_fired_m", "fired",
+        "gcs_us", "news", "since_us",
+    )  # fmt: skip
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.gcs_us = -1

@@ -38,7 +38,8 @@ class AutoPhase(IntEnum):
 class AutoMode(RoverMode):
     """Takes one item after the other from the mission runner and drives it."""
 
-    __slots__ = _state_fields = ("circle", "phase", "station", "wait_until_us")
+    _state_fields = ("circle", "phase", "station", "wait_until_us")
+    __slots__ = _state_fields
     number = Mode.AUTO
     autonomous = True
     needs_position = True

@@ -41,12 +41,12 @@ class Navigator(Snapshot):
         reversed: drive backwards.
     """
 
-    __slots__ = (
+    _state_fields = (
         "aim_error_rad", "along_e", "along_n", "corner_mps", "cross_track_m", "destination",
-        "distance_m", "length_m", "params", "pivot_until_us", "pivoting", "reached",
-        "reversed", "skid", "speed_mps", "start", "stop", "switch_m", "turn_rate_radps",
+        "distance_m", "length_m", "pivot_until_us", "pivoting", "reached", "reversed",
+        "speed_mps", "start", "stop", "switch_m", "turn_rate_radps",
     )  # fmt: skip
-    _state_fields = tuple(n for n in __slots__ if n not in ("params", "skid"))
+    __slots__ = (*_state_fields, "params", "skid")
 
     def __init__(self, params: Mapping[str, float], drive: DriveKind) -> None:
         self.params = params

@@ -34,7 +34,7 @@ class WheelOdometry(Snapshot):
         slipping: the encoders and the GPS disagree: wheels spin, or encoders fail.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "encoder_mps",
         "encoder_scale",
         "encoder_us",
@@ -46,6 +46,7 @@ class WheelOdometry(Snapshot):
         "throttle",
         "window_us",
     )
+    __slots__ = _state_fields
 
     def __init__(self, full_speed_mps: float = 1.0) -> None:
         self.full_speed_mps = full_speed_mps
@@ -136,7 +137,7 @@ class PositionFilter(Snapshot):
         credible: the last fix was believed, or at least agrees with the one before it.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "accel_bias_mps2",
         "accepted_us",
         "correction_e_m",
@@ -154,6 +155,7 @@ class PositionFilter(Snapshot):
         "speed_mps",
         "velocity_ratio",
     )
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.north_m = self.east_m = 0.0

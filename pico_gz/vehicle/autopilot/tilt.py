@@ -42,7 +42,7 @@ class TiltFilter(Snapshot):
         vibration_mps2: mean deviation of the accelerometer, per axis.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "accel_mss",
         "bias_x_radps",
         "bias_y_radps",
@@ -59,6 +59,7 @@ class TiltFilter(Snapshot):
         "turn_rad",
         "vibration_mps2",
     )
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.down_x = 0.0
@@ -192,8 +193,8 @@ class ImuWatch(Snapshot):
     must do so while the accelerometer shows that there is noise or motion to be seen.
     """
 
-    __slots__ = _state_fields = ("accel_mss", "gyro_rads", "gyro_repeats", "strange_force",
-                                 "strange_turn")  # fmt: skip
+    _state_fields = ("accel_mss", "gyro_rads", "gyro_repeats", "strange_force", "strange_turn")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.accel_mss: Vector3 = (0.0, 0.0, 0.0)

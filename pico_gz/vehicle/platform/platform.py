@@ -152,7 +152,7 @@ class SitlPlatform(Snapshot):
             raise ConfigError(f"UART {port}: {baud} baud is no speed.")
         release = self._claim("UART", port, UART_PORTS, owner)
         to_vehicle, to_peer = self._uart_wires(port)
-        return SitlUart(port, baud, to_vehicle, to_peer, release)
+        return SitlUart(port, baud, UartPeer(rx=to_vehicle, tx=to_peer), release)
 
     def uart_peer(self, port: int) -> UartPeer:
         """The far end of a serial port: for a test, a model or a GPS receiver."""
