@@ -52,7 +52,7 @@ class CircleFollower(Snapshot):
         rel_n, rel_e = north - self.center[0], east - self.center[1]
         way = 1.0 if self.clockwise else -1.0
         if self.radius_m < _SPIN_RADIUS_M:
-            rover.drive(0.0, way * rover.turn.rate_limit_radps())
+            rover.drive(0.0, way * rover.turn.rate_limit_radps)
             return
         angle = atan2(rel_e, rel_n)
         self._count(angle, way, rel_n * rel_n + rel_e * rel_e)
@@ -153,7 +153,7 @@ class LoiterMode(RoverMode):
         estimator = rover.estimator
         north, east = rover.here()
         speed = estimator.position.speed_mps
-        way = speed * abs(speed) / (2.0 * rover.speed.decel_mps2())
+        way = speed * abs(speed) / (2.0 * rover.speed.decel_mps2)
         self.station.begin((north + way * estimator.cos_yaw, east + way * estimator.sin_yaw))
         # It brakes towards that point anyway; driving there would only start a hunt.
         self.station.settled = True

@@ -245,13 +245,15 @@ class SitlPwm(Claimed):
         Raises:
             ConfigError: it does not fit into a period, or the channel is closed.
         """
-        self._require_open()
-        if not 0 <= pulse_us * self.frequency_hz <= US_PER_S:
+        bank, channel = self._bank, self.channel
+        frequency_hz = bank.frequencies_hz[channel]
+        if self._release is None or not 0 <= pulse_us * frequency_hz <= US_PER_S:
+            self._require_open()
             raise ConfigError(
-                f"PWM {self.channel}: a pulse of {pulse_us} us does not fit into a period of "
-                f"{US_PER_S // self.frequency_hz} us."
+                f"PWM {channel}: a pulse of {pulse_us} us does not fit into a period of "
+                f"{US_PER_S // frequency_hz} us."
             )
-        self._bank.pulses_us[self.channel] = int(pulse_us)
+        bank.pulses_us[channel] = int(pulse_us)
 
     def pulse_us(self) -> int:
         """The pulse width [us]."""
