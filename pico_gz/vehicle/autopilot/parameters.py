@@ -114,6 +114,8 @@ class ParamStore(Snapshot, GcsParams):
 
     def drain_changes(self) -> list[ParamInfo]:
         self.flush()
+        if not self._changed:
+            return []
         names, self._changed = self._changed, {}
         return [self._info(_INDEX[name]) for name in names]
 
