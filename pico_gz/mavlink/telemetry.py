@@ -38,14 +38,14 @@ def whole(value: float, low: int, high: int, *, nan: int = 0) -> int:
 
 def i16(value: float) -> int:
     """Fit into a signed 16-bit field."""
-    if -32768.0 < value < 32767.0:
+    if -32768.0 <= value < 32767.0:
         return math.floor(value + 0.5)
     return whole(value, -32768, 32767)
 
 
 def u16(value: float, *, nan: int = 0) -> int:
     """Fit into an unsigned 16-bit field."""
-    if 0.0 < value < 65535.0:
+    if 0.0 <= value < 65535.0:
         return math.floor(value + 0.5)
     return whole(value, 0, U16_MAX, nan=nan)
 

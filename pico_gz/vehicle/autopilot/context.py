@@ -347,7 +347,7 @@ class ModeSwitch(Snapshot):
         """Let the mode in charge drive for one main loop."""
         rover = self._rover
         mode = self.current
-        if mode.needs_position and not rover.position_valid():
+        if mode.needs_position and not rover.estimator.position_valid(rover.now_us):
             rover.release()
         elif self.paused and mode.autonomous:
             rover.stop()

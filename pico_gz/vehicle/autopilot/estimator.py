@@ -230,9 +230,12 @@ class Estimator(Snapshot):
         )
 
     def _note_parking(self, now_us: int, throttle: float, steering: float, rate: float) -> None:
-        driven = abs(throttle) > 0.01 or abs(steering) > 0.01
-        rolling = abs(self.position.speed_mps) > _PARKED_MPS and self.position.accepted_us >= 0
-        if driven or rolling or abs(rate) > _PARKED_RADPS:
+        if (
+            abs(throttle) > 0.01
+            or abs(steering) > 0.01
+            or (abs(self.position.speed_mps) > _PARKED_MPS and self.position.accepted_us >= 0)
+            or abs(rate) > _PARKED_RADPS
+        ):
             self.moving_us = now_us
         self.parked = now_us - self.moving_us >= _PARKED_AFTER_US or self.moving_us == 0
 
