@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from math import sqrt
+from typing import Any, ClassVar
 
 from pico_gz.core.messages import EncoderData
 from pico_gz.core.portable_math import TWO_PI, sincos
@@ -156,6 +158,7 @@ class PositionFilter(Snapshot):
         "velocity_ratio",
     )
     __slots__ = _state_fields
+    _state_types: ClassVar[Mapping[str, Any]] = {"history": list[Remembered]}
 
     def __init__(self) -> None:
         self.north_m = self.east_m = 0.0
