@@ -50,8 +50,11 @@ def _range_text(spec: ParamSpec) -> str:
 class ParamStore(Snapshot, GcsParams):
     """Named numbers with a table of what they may be, kept in a file if there is one.
 
-    ``values`` is read directly in the control loop, so that a change counts at once. ``base``
-    are the values of this vehicle before any change: defaults, preset, fleet file.
+    ``base`` are the values of this vehicle before any change: defaults, preset, fleet file.
+
+    Attributes:
+        values: what counts now.
+        on_change: called after a value changed, so that it counts at once.
 
     Args:
         overrides: what preset and fleet file set.
@@ -85,6 +88,7 @@ class ParamStore(Snapshot, GcsParams):
         self._changed: dict[str, None] = {}
         # What a parameter file sets is a change to the simulator, which has defaults of its own.
         self._sim_changed = {n: None for n in overrides or {} if n.startswith(SIM_PREFIX)}
+        self.on_change: Callable[[], None] = lambda: None
         self._file = file
         self._report = report
         self._save_failed = False
@@ -114,6 +118,8 @@ class ParamStore(Snapshot, GcsParams):
 
     def drain_changes(self) -> list[ParamInfo]:
         self.flush()
+        if not self._changed:
+            return []
         names, self._changed = self._changed, {}
         return [self._info(_INDEX[name]) for name in names]
 
@@ -123,6 +129,7 @@ class ParamStore(Snapshot, GcsParams):
                 self.values[name] = value
                 self._note_set(name)
                 self._dirty = True
+        self.on_change()
         self._report(5, "Parameters reset to defaults")
         return Result.ACCEPTED
 
@@ -154,6 +161,7 @@ class ParamStore(Snapshot, GcsParams):
         if self.values[name] != value:
             self.values[name] = float(value)
             self._dirty = True
+            self.on_change()
         return True
 
     def _note_set(self, name: str) -> None:
@@ -166,6 +174,7 @@ class ParamStore(Snapshot, GcsParams):
         if self.values[name] != value:
             self.values[name] = self.base[name] = float(value)
             self._changed[name] = None
+            self.on_change()
 
     def drain_sim_changes(self) -> dict[str, float]:
         """Take the ``SIM_*`` parameters set since the last call: they belong to the simulator."""
@@ -181,9 +190,10 @@ class ParamStore(Snapshot, GcsParams):
         """Continue from what ``save_state`` gave; parameters it does not name keep their value."""
         super().load_state(state)
         for name, value in state["values"].items():
-            if name in self.values:  # changed in place: the control loop holds this dictionary
+            if name in self.values:  # changed in place: parts of the autopilot hold it
                 self.values[name] = float(value)
                 self.base[name] = float(state["base"][name])
+        self.on_change()
 
     def _info(self, index: int) -> ParamInfo:
         name = _NAMES[index]
