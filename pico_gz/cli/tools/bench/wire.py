@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from pico_gz.cli.tools.bench.ardurover import ardurover_figures
 from pico_gz.cli.tools.bench.echo_peer import HOST, RECORD, EchoPeer
 from pico_gz.cli.tools.bench.figures import Figure
 from pico_gz.gazebo.exchange import ServoExchange
@@ -184,7 +185,7 @@ def _connected(port: int) -> socket.socket:
 
 
 def wire_figures() -> list[Figure]:
-    """Both ends, one vehicle and ten, as ratios."""
+    """Both ends, one vehicle and ten, as ratios; then a real ArduRover, where there is one."""
     return [
         _figure(
             "fdm_client_1", "FDM exchange, client, 1 vehicle, over bare sockets", client_cost(1)
@@ -194,6 +195,7 @@ def wire_figures() -> list[Figure]:
             "fdm_server_1", "FDM exchange, server, 1 vehicle, over bare sockets", server_cost(1)
         ),
         _figure("fdm_server_10", "the same with 10 vehicles", server_cost(10, 500)),
+        *ardurover_figures(),
     ]
 
 
@@ -203,6 +205,6 @@ def _figure(name: str, what: str, cost: ExchangeCost) -> Figure:
         what=what,
         value=cost.ratio,
         unit="x (ratio)",
-        goal=2.0,
+        goal=1.25,
         detail={"kit_us": cost.kit_us, "bare_us": cost.bare_us},
     )
