@@ -357,17 +357,18 @@ class FleetStepper:
         if self._raised or self.warned:
             self._raised.clear()
             self.warned.clear()
-        active = []
+        active, missed = [], False
         for slot in self.adapters.values():
             if slot.stalled and not slot.failed:
                 self._look_again(slot, dt_us)
             if not slot.failed and not slot.stalled:
                 slot.begin(dt_us)
                 active.append(slot)
+            missed = missed or slot.missed
         moved = self._finish(active, 0.0 if len(active) > 1 else _FIRST_WAIT_S)
         if len(moved) < len(self.adapters):
             moved += self._wait_for_late(active, moved, dt_us)
-        if self._raised or len(moved) < len(self.adapters) or any(slot.missed for slot in moved):
+        if missed or self._raised or len(moved) < len(self.adapters):
             self._keep_time(moved, self.time_us + dt_us)
         if self._raised:
             self.require_any()

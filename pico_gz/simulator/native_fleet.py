@@ -58,6 +58,7 @@ _WIND, _WIND_AT = struct.Struct("=q2d"), WORLD.offset_of("has_wind")
 _STEP, _STEP_AT = struct.Struct("=3q"), WORLD.offset_of("now_us")
 _FIRST = struct.Struct("=q7d2q")  # flags, IMU, ticks: new in nearly every step
 _FIRST_AT = OUT.offset_of("flags")
+_FLAGS = struct.Struct("=q")
 _FIX, _FIX_AT = struct.Struct("=11d"), OUT.offset_of("fix")
 _MAG, _MAG_AT = struct.Struct("=3d"), OUT.offset_of("mag")
 _BARO, _BARO_AT = struct.Struct("=2d"), OUT.offset_of("baro")
@@ -115,6 +116,10 @@ class Records(Mapping[int, SensorData]):
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def has_slow(self, vehicle_id: int) -> bool:
+        """Whether a slow sensor has a sample, without building it: all but IMU and encoders."""
+        return vehicle_id in self._built or self._fleet.has_slow(vehicle_id)
 
     def complete(self) -> None:
         """Build what was not read; the core is about to overwrite it."""
@@ -311,6 +316,13 @@ class NativeFleet:
         self._last = None
 
     # --- what a step gave ------------------------------------------------------------------
+
+    def has_slow(self, vehicle_id: int) -> bool:
+        """Whether more than IMU and encoders was measured in the last step."""
+        if vehicle_id in self._passive:
+            return True
+        at = self._ranks[vehicle_id] * self._stride + _FIRST_AT
+        return bool(_FLAGS.unpack_from(self._buffer, at)[0] & ~(_IMU_NEW | _TICKS_NEW))
 
     def record(self, vehicle_id: int) -> SensorData:
         """What a vehicle measured in the last step."""

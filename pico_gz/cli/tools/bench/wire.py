@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import msgspec
 
@@ -83,10 +83,10 @@ def client_cost(vehicles: int = 1, exchanges: int = 2000) -> ExchangeCost:
 def server_cost(vehicles: int = 1, exchanges: int = 2000) -> ExchangeCost:
     """Measure the FDM server's exchange with autopilots that answer at once."""
     bare = [_bound() for _ in range(vehicles)]
-    server = FdmServer([ExternalVehicle(vehicle_id=i, fdm_port=0) for i in range(1, vehicles + 1)])
-    ids = server.vehicle_ids()
+    ids = range(1, vehicles + 1)
     with (
         _one_processor(),
+        closing(FdmServer([ExternalVehicle(vehicle_id=i, fdm_port=0) for i in ids])) as server,
         EchoPeer("autopilot", count=vehicles, servers=[s.getsockname()[1] for s in bare]),
         EchoPeer("autopilot", count=vehicles, servers=[server.port(i) for i in ids]),
     ):
@@ -105,7 +105,6 @@ def server_cost(vehicles: int = 1, exchanges: int = 2000) -> ExchangeCost:
                 server.collect(5.0)
 
         cost = _compare(vehicles, exchanges, lambda n: _bare_server(bare, peers, n), kit)
-    server.close()
     for made in bare:
         made.close()
     return cost
