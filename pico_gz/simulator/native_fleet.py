@@ -117,9 +117,9 @@ class Records(Mapping[int, SensorData]):
     def __len__(self) -> int:
         return len(self._ids)
 
-    def has_slow(self, vehicle_id: int) -> bool:
-        """Whether a slow sensor has a sample, without building it: all but IMU and encoders."""
-        return vehicle_id in self._built or self._fleet.has_slow(vehicle_id)
+    def has_battery_or_range(self, vehicle_id: int) -> bool:
+        """Whether a battery or rangefinder has a sample, without building it."""
+        return vehicle_id in self._built or self._fleet.has_battery_or_range(vehicle_id)
 
     def complete(self) -> None:
         """Build what was not read; the core is about to overwrite it."""
@@ -151,6 +151,8 @@ class NativeFleet:
         self._others: dict[int, SensorData] = {}  # of the vehicles that Python moves
         self._last: weakref.ref[Records] | None = None
         self._now_us = 0
+        # Of ``step_ahead``: all vehicles, the time, and whose Python objects were up to date.
+        self._before: tuple[bytes, int, set[int]] = (b"", 0, set())
         self._kept: list[Any] = []  # what the core points to
         self._world = bytearray(WORLD.whole.size)
         self._world_values = self._world_of(terrain, frame)
@@ -251,11 +253,33 @@ class NativeFleet:
             if self._passive:
                 self._sense_passive(now_us, dt_us, wind)
             self._sense_core(self._world_at)
+        return self._new_records(now_us)
+
+    def _new_records(self, now_us: int) -> Records:
         self._now_us = now_us
-        self._fresh.clear()
+        self._fresh = set()
         records = Records(self, self._ranks)
         self._last = weakref.ref(records)
         return records
+
+    def step_ahead(self, now_us: int, dt_us: int) -> Records | None:
+        """A step in still air that ``undo_step`` takes back; ``None``: Python has a part in it."""
+        contacts = self._contacts
+        if not self._is_packed or self._passive or (contacts is not None and contacts.is_touching):
+            return None
+        if self._last is not None:
+            self._finish_records()
+        self._before = bytes(self._buffer), self._now_us, self._fresh
+        _STEP.pack_into(self._world, _STEP_AT, now_us, dt_us, False)
+        if self._step_core(self._world_at):
+            self.undo_step()
+            return None
+        return self._new_records(now_us)
+
+    def undo_step(self) -> None:
+        """Take the step of ``step_ahead`` back; its records must not be read any more."""
+        self._buffer[:], self._now_us, self._fresh = self._before
+        self._last = None
 
     def _stop(self, contacts: ContactChecker, now_us: int, count: int) -> None:
         """Let contacts stop vehicles, on their Python objects."""
@@ -317,12 +341,12 @@ class NativeFleet:
 
     # --- what a step gave ------------------------------------------------------------------
 
-    def has_slow(self, vehicle_id: int) -> bool:
-        """Whether more than IMU and encoders was measured in the last step."""
+    def has_battery_or_range(self, vehicle_id: int) -> bool:
+        """Whether a battery or rangefinder may have a sample in the last step."""
         if vehicle_id in self._passive:
             return True
         at = self._ranks[vehicle_id] * self._stride + _FIRST_AT
-        return bool(_FLAGS.unpack_from(self._buffer, at)[0] & ~(_IMU_NEW | _TICKS_NEW))
+        return bool(_FLAGS.unpack_from(self._buffer, at)[0] & (_BATTERY_NEW | _RANGES_NEW))
 
     def record(self, vehicle_id: int) -> SensorData:
         """What a vehicle measured in the last step."""

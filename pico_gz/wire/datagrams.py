@@ -240,7 +240,7 @@ class UdpTransport:
                 return None
 
     def wait(self, timeout_s: float) -> bool:
-        return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
+        return bool(self._poll.poll(1e3 * timeout_s if timeout_s > 0.0 else 0))
 
     def close(self) -> None:
         self._socket.close()

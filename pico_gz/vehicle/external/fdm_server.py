@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
@@ -61,6 +62,14 @@ class _Served:
         self.reported_no_truth = False
 
 
+class _Ready(NamedTuple):
+    """Replies that wait for the commands that they were computed for."""
+
+    commands: Mapping[int, ActuatorCommands]
+    records: dict[int, bytes]
+    time_us: int
+
+
 class FdmServer:
     """Serves the vehicles of one fleet that external autopilots drive.
 
@@ -105,6 +114,8 @@ class FdmServer:
         self._fresh: set[int] = set()
         self._last_heard = 0
         self._spin_s = 0.0
+        self._ready: _Ready | None = None
+        self._replied_us = -1
         self._now_us = 0
         self._limited_log = RateLimitedLog(log)
         try:
@@ -192,7 +203,12 @@ class FdmServer:
     ) -> None:
         """Answer every frame that is owed a record with this step's state. Never blocks."""
         self._now_us = now_us
-        lazy = records if isinstance(records, Records) else None
+        self._ready = None
+        if self._replied_us == now_us:  # ahead, by ``collect``
+            self._replied_us = -1
+            self._unanswered.update(self._served)
+            return
+        lazy = records if type(records) is Records else None
         for vehicle_id, served in self._served.items():
             state = truth.get(vehicle_id)
             if state is None:
@@ -200,7 +216,9 @@ class FdmServer:
                 continue
             connection = served.connection
             # Most steps have nothing that a record takes from sensors: then they are not built.
-            is_read = lazy is None or served.writer.needs_all or lazy.has_slow(vehicle_id)
+            is_read = (
+                lazy is None or served.writer.needs_all or lazy.has_battery_or_range(vehicle_id)
+            )
             sensors = records.get(vehicle_id) if is_read else None
             try:
                 data = served.writer.write(state, sensors, now_us)
@@ -214,6 +232,55 @@ class FdmServer:
                 self._unanswered.add(vehicle_id)
             elif self._wait_for_all and not connection.is_connected:
                 self._unanswered.add(vehicle_id)
+
+    def prepare(
+        self,
+        commands: Mapping[int, ActuatorCommands],
+        records: Mapping[int, SensorData],
+        truth: Mapping[int, VehicleTruth],
+        now_us: int,
+    ) -> bool:
+        """Write the records that ``collect`` sends at once if the autopilots want ``commands``.
+
+        False when that cannot be: a vehicle is not waited for, or its record takes more than
+        truth, which would have to be forgotten again.
+        """
+        self._ready = None
+        if not self._lockstep or type(records) is not Records:
+            return False
+        ready = {}
+        for vehicle_id, served in self._served.items():
+            state = truth.get(vehicle_id)
+            if (
+                state is None
+                or vehicle_id not in self._unanswered
+                or vehicle_id not in commands
+                or not served.writer.is_plain
+                or records.has_battery_or_range(vehicle_id)
+            ):
+                return False
+            try:
+                ready[vehicle_id] = served.writer.write(state, None, now_us)
+            except EncodeError:
+                return False
+        self._ready = _Ready(commands, ready, now_us)
+        return True
+
+    def _reply_ahead(self, ready: _Ready, commands: Mapping[int, ActuatorCommands]) -> None:
+        """Send what was prepared if every autopilot wants what it was prepared for."""
+        self._ready = None
+        if len(commands) != len(ready.records):
+            return
+        for vehicle_id, command in commands.items():
+            wanted = ready.commands[vehicle_id]
+            if command.motors != wanted.motors or command.servos != wanted.servos:
+                return
+        for vehicle_id, data in ready.records.items():
+            served = self._served[vehicle_id]
+            served.newest = data
+            served.connection.owed = False
+            self._reply(served, data)
+        self._replied_us = ready.time_us
 
     def _miss_truth(
         self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
@@ -246,6 +313,8 @@ class FdmServer:
         served, now_us = self._served, self._now_us
         commands = {i: served[i].connection.commands(now_us) for i in sorted(self._fresh)}
         self._fresh.clear()
+        if self._ready is not None and not self._unanswered:
+            self._reply_ahead(self._ready, commands)
         if not self._lockstep:
             commands.update(self._silenced(now_s))
         return commands
@@ -265,9 +334,8 @@ class FdmServer:
         now, spin_s, now_s = self._poller.now_s, self._spin_s, None
         for vehicle_id in sorted(self._unanswered):
             served = self._served[vehicle_id]
-            item = served.socket.receive()
-            if item is not None:  # there may be more, and the newest counts
-                self._take(vehicle_id, item)
+            if served.socket.wait(0.0):  # there may be more than one, and the newest counts
+                self._take(vehicle_id)
                 now_s = now()
             elif (item := served.socket.receive_soon(spin_s)) is None:
                 return None
@@ -316,9 +384,9 @@ class FdmServer:
 
     # --- what arrives ---------------------------------------------------------------------
 
-    def _take(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
+    def _take(self, vehicle_id: int) -> None:
         """Read a vehicle's packets and answer a repeat."""
-        if self._read(vehicle_id, first):
+        if self._read(vehicle_id):
             self._repeat_unless_owed(self._served[vehicle_id])
 
     def _repeat_unless_owed(self, served: _Served) -> None:
@@ -330,14 +398,14 @@ class FdmServer:
         if not served.connection.owed:
             self._repeat_reply(served)
 
-    def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> bool:
+    def _read(self, vehicle_id: int) -> bool:
         """Take everything that has arrived for a vehicle; the newest packet wins.
 
         True when that was a repeat.
         """
         served = self._served[vehicle_id]
         repeated = False
-        item = first or served.socket.receive()
+        item = served.socket.receive()
         now_s = self._poller.now_s()
         while item is not None:
             arrival = self._feed(vehicle_id, served, item, now_s)
@@ -345,7 +413,7 @@ class FdmServer:
                 repeated = True
             elif arrival is not Arrival.LATE and arrival is not Arrival.REFUSED:
                 repeated = False
-            item = served.socket.receive()
+            item = served.socket.receive() if served.socket.wait(0.0) else None
         return repeated
 
     def _feed(
