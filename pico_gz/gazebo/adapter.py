@@ -424,7 +424,7 @@ class GazeboAdapter(SimulatorAdapter):
                 self._fail_actuator(vehicle_id, unit, kind)
                 return
             check_sensor_unit(unit, self.name, modelled=self.config.ardupilot_compat)
-            self._sensors.suite(vehicle_id).set_failure(unit, kind)
+            self._sensors.set_failure(vehicle_id, unit, kind)
 
     def _fail_actuator(self, vehicle_id: int, unit: str, kind: str) -> None:
         wanted, drive = self._commands.get(vehicle_id), self._specs[vehicle_id].drive
@@ -449,4 +449,5 @@ class GazeboAdapter(SimulatorAdapter):
 
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
         """Set a simulation parameter of a modelled sensor, by its ``SIM_*`` name."""
-        self._sensors.suite(vehicle_id).set_parameter(name, value)
+        with self._lock:
+            self._sensors.set_parameter(vehicle_id, name, value)

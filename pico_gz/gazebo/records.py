@@ -1,8 +1,6 @@
-"""The plugin's records as truth and as motion for the sensor models."""
+"""The plugin's records as truth and as what sensor models see."""
 
 from __future__ import annotations
-
-import math
 
 import msgspec
 
@@ -15,10 +13,9 @@ from pico_gz.core.frames import (
 )
 from pico_gz.core.messages import ActuatorCommands, Vector3, VehicleTruth
 from pico_gz.core.portable_math import sincos
-from pico_gz.core.rover_spec import RoverSpec
-from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
+from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.simulator.kinematics import Motion
+from pico_gz.simulator.followed_motion import Seen
 from pico_gz.wire.servo import drive_values
 from pico_gz.wire.state import StateRecord
 
@@ -119,78 +116,17 @@ class OptionalKeys:
         )
 
 
-class WireMotion:
-    """Follows the records of a vehicle and keeps its ``Motion``.
-
-    The wire says nothing about wheels and motors: their angles follow from the motion of the
-    body, their load from the command.
-    """
-
-    def __init__(self, spec: RoverSpec) -> None:
-        self._half_track_m = 0.5 * spec.effective_track_m
-        self._radius_m = spec.wheel_radius_m
-        self._max_speed = spec.max_speed
-        self._drive = spec.drive
-        self.motion = Motion()
-
-    def update(self, record: StateRecord, command: ActuatorCommands | None, dt_us: int) -> Motion:
-        """Take the vehicle's record, ``dt_us`` after the one before."""
-        motion = self.motion
-        motion.north_m, motion.east_m, motion.down_m = record.position_ned_m
-        motion.vel_n_mps, motion.vel_e_mps, motion.vel_d_mps = record.velocity_ned_mps
-        gyro = record.imu.gyro_frd_radps
-        motion.rate_x_radps, motion.rate_y_radps, motion.rate_z_radps = gyro
-        self._rotate(*(record.quat_wxyz or (1.0, 0.0, 0.0, 0.0)))
-        self._accelerate(*record.imu.accel_frd_mps2)
-        if record.wind_ned_mps is not None:
-            motion.wind_n_mps, motion.wind_e_mps, _ = record.wind_ned_mps
-        self._turn_wheels(dt_us / US_PER_S)
-        self._load_motors(*_wheel_commands(command, self._drive))
-        return motion
-
-    def _rotate(self, w: float, x: float, y: float, z: float) -> None:
-        length = math.sqrt(w * w + x * x + y * y + z * z)
-        w, x, y, z = w / length, x / length, y / length, z / length
-        motion = self.motion
-        motion.r00 = 1.0 - 2.0 * (y * y + z * z)
-        motion.r01 = 2.0 * (x * y - w * z)
-        motion.r02 = 2.0 * (x * z + w * y)
-        motion.r10 = 2.0 * (x * y + w * z)
-        motion.r11 = 1.0 - 2.0 * (x * x + z * z)
-        motion.r12 = 2.0 * (y * z - w * x)
-        motion.r20 = 2.0 * (x * z - w * y)
-        motion.r21 = 2.0 * (y * z + w * x)
-        motion.r22 = 1.0 - 2.0 * (x * x + y * y)
-
-    def _accelerate(self, x: float, y: float, z: float) -> None:
-        motion = self.motion
-        motion.accel_n_mps2 = motion.r00 * x + motion.r01 * y + motion.r02 * z
-        motion.accel_e_mps2 = motion.r10 * x + motion.r11 * y + motion.r12 * z
-        motion.accel_d_mps2 = motion.r20 * x + motion.r21 * y + motion.r22 * z + GRAVITY_MPS2
-
-    def _turn_wheels(self, dt_s: float) -> None:
-        motion = self.motion
-        speed = (
-            motion.r00 * motion.vel_n_mps
-            + motion.r10 * motion.vel_e_mps
-            + motion.r20 * motion.vel_d_mps
-        )
-        difference = motion.rate_z_radps * self._half_track_m
-        motion.speed_mps = speed
-        motion.wheel_left_rad = motion.wheel_left_rad + (speed + difference) * dt_s / self._radius_m
-        motion.wheel_right_rad = (
-            motion.wheel_right_rad + (speed - difference) * dt_s / self._radius_m
-        )
-
-    def _load_motors(self, left: float, right: float) -> None:
-        motion = self.motion
-        motion.throttle_abs = 0.5 * (abs(left) + abs(right))
-        # A motor is loaded by as much as it lags behind its command.
-        ratio = motion.speed_mps / self._max_speed
-        motion.load_left = min(abs(left - ratio), 1.0)
-        motion.load_right = min(abs(right - ratio), 1.0)
-
-
-def _wheel_commands(command: ActuatorCommands | None, drive: DriveKind) -> tuple[float, float]:
+def seen_of(record: StateRecord, command: ActuatorCommands | None, drive: DriveKind) -> Seen:
+    """What the sensor models see of a vehicle."""
     first, second = drive_values(command, drive)
-    return first, second if drive is DriveKind.SKID else first
+    wind = record.wind_ned_mps
+    return (
+        *record.position_ned_m,
+        *record.velocity_ned_mps,
+        *record.imu.gyro_frd_radps,
+        *(record.quat_wxyz or (1.0, 0.0, 0.0, 0.0)),
+        *record.imu.accel_frd_mps2,
+        *((0.0, 0.0, 0.0) if wind is None else (1.0, wind[0], wind[1])),
+        first,
+        second if drive is DriveKind.SKID else first,
+    )

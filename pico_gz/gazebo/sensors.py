@@ -31,16 +31,17 @@ from pico_gz.errors import (
     DecodeError,
     MessageError,
     SimulatorError,
-    UnknownVehicleError,
     did_you_mean,
 )
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzNavSat, GzScan
-from pico_gz.gazebo.records import WireMotion
+from pico_gz.gazebo.records import seen_of
 from pico_gz.gazebo.worker_client import GzTransport
 from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M, SEA_LEVEL_PA
 from pico_gz.simulator.faults import ACTUATOR_UNITS, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
+from pico_gz.simulator.followed_fleet import FollowedFleet
+from pico_gz.simulator.followed_motion import FollowedMotion
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import MagneticField, magnetic_field
@@ -80,17 +81,6 @@ class SensorSite:
         return magnetic_field(self.frame.lat_deg, self.frame.lon_deg, self.frame.alt_m, self.on)
 
 
-class _Fitted:
-    """One vehicle's sensor models, and the motion that they measure."""
-
-    __slots__ = ("motion", "spec", "suite")
-
-    def __init__(self, spec: RoverSpec, setup: SensorSetup, site: SensorSite) -> None:
-        self.spec = spec
-        self.motion = WireMotion(spec)
-        self.suite = SensorSuite(setup, site.frame, site.magnetic(), site.seed)
-
-
 class FleetSensors:
     """The sensors of all vehicles of one Gazebo world."""
 
@@ -98,27 +88,31 @@ class FleetSensors:
         self._site = site
         # What each vehicle carries, or carried until it left.
         self.setups: dict[int, SensorSetup] = {}
-        self._fitted: dict[int, _Fitted] = {}
+        self._specs: dict[int, RoverSpec] = {}
+        self._fleet = FollowedFleet(site.frame)
 
     def add(self, config: VehicleConfig, spec: RoverSpec) -> None:
         """Fit the sensors of a vehicle; IMU and distances come from the wire."""
+        site = self._site
         setup = fit_sensors(spec, config.id, config.noise, _FITTED)
-        self._fitted[config.id] = _Fitted(spec, setup, self._site)
+        suite = SensorSuite(setup, site.frame, site.magnetic(), site.seed)
+        self._fleet.add(FollowedMotion(spec), suite)
+        self._specs[config.id] = spec
         self.setups = {**self.setups, config.id: setup}
 
     def remove(self, vehicle_id: int) -> None:
         """Take a vehicle out; harmless when it is not there."""
-        self._fitted.pop(vehicle_id, None)
+        self._fleet.remove(vehicle_id)
 
-    def suite(self, vehicle_id: int) -> SensorSuite:
-        """The sensor models that a vehicle's readings come from.
+    def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
+        """Let a modelled sensor fail, or work again with kind ``ok``."""
+        with self._fleet.changing(vehicle_id) as suite:
+            suite.set_failure(unit, kind)
 
-        Raises:
-            UnknownVehicleError: it has none.
-        """
-        if vehicle_id not in self._fitted:
-            raise UnknownVehicleError(vehicle_id, self._fitted)
-        return self._fitted[vehicle_id].suite
+    def set_parameter(self, vehicle_id: int, name: str, value: float) -> None:
+        """Set a ``SIM_*`` parameter of a modelled sensor."""
+        with self._fleet.changing(vehicle_id) as suite:
+            suite.set_parameter(name, value)
 
     def sample(
         self,
@@ -128,13 +122,16 @@ class FleetSensors:
         dt_us: int,
     ) -> dict[int, SensorData]:
         """Return the samples of the step that ended at ``now_us``, of all that have a record."""
-        found: dict[int, SensorData] = {}
-        for vehicle_id, record in records.items():
-            fitted = self._fitted[vehicle_id]
-            motion = fitted.motion.update(record, commands.get(vehicle_id), dt_us)
-            sensors = fitted.suite.sample(now_us, dt_us, motion)
-            found[vehicle_id] = _with_wire(sensors, record, fitted.spec)
-        return found
+        specs = self._specs
+        seen = {
+            vehicle_id: seen_of(record, commands.get(vehicle_id), specs[vehicle_id].drive)
+            for vehicle_id, record in records.items()
+        }
+        found = self._fleet.sample(seen, now_us, dt_us)
+        return {
+            vehicle_id: _with_wire(found[vehicle_id], record, specs[vehicle_id])
+            for vehicle_id, record in records.items()
+        }
 
 
 def _with_wire(sensors: SensorData, record: StateRecord, spec: RoverSpec) -> SensorData:

@@ -16,7 +16,8 @@ from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.kinematics import truth_of
 from pico_gz.simulator.models import ModelTable, SensorModel
-from pico_gz.simulator.native_fleet import NativeFleet, knows_terrain
+from pico_gz.simulator.native_fleet import NativeFleet
+from pico_gz.simulator.native_world import knows_terrain
 from pico_gz.simulator.rover import Rover
 from pico_gz.simulator.scene import Scene
 from pico_gz.simulator.sensor_setup import SensorSetup

@@ -96,7 +96,8 @@ def _fits(library: ctypes.CDLL) -> bool:
         return False
     library.pico_gz_step.restype = ctypes.c_int64
     library.pico_gz_sense.restype = None
-    for function in (library.pico_gz_step, library.pico_gz_sense):
+    library.pico_gz_follow.restype = None
+    for function in (library.pico_gz_step, library.pico_gz_sense, library.pico_gz_follow):
         function.argtypes = [ctypes.c_void_p]
     return True
 

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from pico_gz.simulator.contacts import MARGIN_M, REACHES
+from pico_gz.simulator.followed_motion import SEEN_NUMBERS
 from pico_gz.simulator.gps import FIX_NUMBERS
 from pico_gz.simulator.kinematics import MOTION_FIELDS, POSE_FIELDS
 
@@ -130,7 +131,7 @@ def _code(field: Field) -> str:
     return f"{field.count or 1}{field.code}"
 
 
-VEHICLE = [
+MOTION = [
     Section(
         "rover",
         "rover",
@@ -164,6 +165,8 @@ VEHICLE = [
         " understeer_s2pm most_radps",
         "",
     ),
+]
+SENSORS = [
     Section("suite", "sensors", "", "last_us:q battery_ratio"),
     Section(
         "battery",
@@ -215,6 +218,10 @@ _RANGE = (
     "next_us:q count=draws.count:q",
 )
 RANGE_SECTIONS = [Section("range", f"sensors.ranges.{k}", *_RANGE) for k in range(RANGES)]
+# A vehicle that another simulator moves (followed_fleet.py).
+FOLLOWED = Section(
+    "followed", "", "half_track_m wheel_radius_m max_speed", f"time_us:q seen[{SEEN_NUMBERS}]"
+)
 # What a step gives: which samples are new, the samples, the truth.
 OUT = Section(
     "out",
@@ -234,7 +241,7 @@ WORLD = Section(
 )
 
 _at = 8  # after ``is_active``
-for _section in (*VEHICLE, *RANGE_SECTIONS, OUT):
+for _section in (*MOTION, *SENSORS, *RANGE_SECTIONS, FOLLOWED, OUT):
     _section.offset = _at
     _at += _section.whole.size
 LAYOUT_SIZE = _at
@@ -282,7 +289,8 @@ def header() -> str:
     text += ["typedef struct {", *lines(RANGE_SECTIONS[0], ""), "} range_t;"]
     text += ["typedef struct {", *lines(WORLD, "world_"), "} world_t;", _PRIVATE]
     text += ["typedef struct {", "    int64_t is_active;"]
-    for section in VEHICLE:
+    for section in (*MOTION, *SENSORS):
         text += lines(section, f"{section.name}_")
-    text += [f"    range_t range[{RANGES}];", *lines(OUT, "out_"), "    constants_t k;"]
+    text += [f"    range_t range[{RANGES}];", *lines(FOLLOWED, "followed_")]
+    text += [*lines(OUT, "out_"), "    constants_t k;"]
     return "\n".join([*text, "} rover_t;", ""])

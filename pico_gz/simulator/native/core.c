@@ -741,6 +741,49 @@ static void truth_of(rover_t *r) {
     t[18] = r->motion_ang_accel_z_radps2; t[19] = r->motion_wind_n_mps; t[20] = r->motion_wind_e_mps;
 }
 
+/* --- followed_motion.py -------------------------------------------------------------------------- */
+
+static void follow(rover_t *r, double dt_s) {
+    const double *seen = r->followed_seen;
+    double w = seen[9], x = seen[10], y = seen[11], z = seen[12], speed, difference, ratio, load;
+    double length = sqrt(w * w + x * x + y * y + z * z);
+    double fx = seen[13], fy = seen[14], fz = seen[15], left = seen[19], right = seen[20];
+    r->motion_north_m = seen[0]; r->motion_east_m = seen[1]; r->motion_down_m = seen[2];
+    r->motion_vel_n_mps = seen[3]; r->motion_vel_e_mps = seen[4]; r->motion_vel_d_mps = seen[5];
+    r->motion_rate_x_radps = seen[6]; r->motion_rate_y_radps = seen[7];
+    r->motion_rate_z_radps = seen[8];
+    w = w / length; x = x / length; y = y / length; z = z / length;
+    r->motion_r00 = 1.0 - 2.0 * (y * y + z * z);
+    r->motion_r01 = 2.0 * (x * y - w * z);
+    r->motion_r02 = 2.0 * (x * z + w * y);
+    r->motion_r10 = 2.0 * (x * y + w * z);
+    r->motion_r11 = 1.0 - 2.0 * (x * x + z * z);
+    r->motion_r12 = 2.0 * (y * z - w * x);
+    r->motion_r20 = 2.0 * (x * z - w * y);
+    r->motion_r21 = 2.0 * (y * z + w * x);
+    r->motion_r22 = 1.0 - 2.0 * (x * x + y * y);
+    r->motion_accel_n_mps2 = r->motion_r00 * fx + r->motion_r01 * fy + r->motion_r02 * fz;
+    r->motion_accel_e_mps2 = r->motion_r10 * fx + r->motion_r11 * fy + r->motion_r12 * fz;
+    r->motion_accel_d_mps2 = r->motion_r20 * fx + r->motion_r21 * fy + r->motion_r22 * fz + GRAVITY;
+    if (seen[16] != 0.0) {
+        r->motion_wind_n_mps = seen[17];
+        r->motion_wind_e_mps = seen[18];
+    }
+    speed = r->motion_r00 * seen[3] + r->motion_r10 * seen[4] + r->motion_r20 * seen[5];
+    difference = seen[8] * r->followed_half_track_m;
+    r->motion_speed_mps = speed;
+    r->motion_wheel_left_rad =
+        r->motion_wheel_left_rad + (speed + difference) * dt_s / r->followed_wheel_radius_m;
+    r->motion_wheel_right_rad =
+        r->motion_wheel_right_rad + (speed - difference) * dt_s / r->followed_wheel_radius_m;
+    r->motion_throttle_abs = 0.5 * (fabs(left) + fabs(right));
+    ratio = speed / r->followed_max_speed;
+    load = fabs(left - ratio);
+    r->motion_load_left = load > 1.0 ? 1.0 : load;
+    load = fabs(right - ratio);
+    r->motion_load_right = load > 1.0 ? 1.0 : load;
+}
+
 /* --- imu.py ------------------------------------------------------------------------------------ */
 
 static void three(const double *f, double x, double y, double z, const double *bias, double sigma,
@@ -1276,6 +1319,18 @@ EXPORT void pico_gz_sense(const world_t *w) {
     for (int64_t i = 0; i < w->world_count; i++)
         if (rovers[i].is_active)
             sample(w, rovers, w->world_count, rovers + i, w->world_now_us, w->world_dt_us);
+}
+
+/* Follow and sense the vehicles that were seen at the end of this step. */
+EXPORT void pico_gz_follow(const world_t *w) {
+    rover_t *rovers = ROVERS(w);
+    for (int64_t i = 0; i < w->world_count; i++) {
+        rover_t *r = rovers + i;
+        if (!r->is_active || r->followed_time_us != w->world_now_us) continue;
+        if (r->k.dt_us != w->world_dt_us) prepare(r, w->world_dt_us);
+        follow(r, (double)w->world_dt_us / (double)US_PER_S);
+        sample(w, rovers, w->world_count, r, w->world_now_us, w->world_dt_us);
+    }
 }
 
 /* Move all active vehicles. Unless something may have met, or a pause is asked for, also sense.

@@ -294,3 +294,14 @@ def test_a_stale_core_is_not_used(tmp_path, monkeypatch, caplog):
     finally:
         build.load.cache_clear()
     assert len(caplog.records) == 1
+
+
+@needs_core
+def test_records_that_are_read_late_are_those_of_their_step():
+    engines = FleetEngine(World(), 3), FleetEngine(World(), 3)
+    for engine in engines:
+        engine.add(rover_spec(), fit_sensors(rover_spec(), 1, NoiseProfile.TYPICAL), Pose())
+    late, expected = (engine.advance(10_000) for engine in engines)
+    wanted = encode(expected[1])
+    engines[0].set_pose(1, 5.0, 5.0, 0.0)
+    assert encode(late[1]) == wanted

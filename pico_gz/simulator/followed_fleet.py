@@ -1,0 +1,133 @@
+"""Sensors of vehicles that another simulator moves."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pico_gz.core.frames import LocalFrame
+from pico_gz.core.messages import SensorData
+from pico_gz.errors import UnknownVehicleError
+from pico_gz.simulator import native_build as build
+from pico_gz.simulator.followed_motion import SEEN_NUMBERS, FollowedMotion, Seen
+from pico_gz.simulator.native_layout import FOLLOWED, MOTION
+from pico_gz.simulator.native_sensors import (
+    covers_sensors,
+    pack_sensors,
+    read_record,
+    unpack_sensors,
+)
+from pico_gz.simulator.native_world import CoreWorld
+from pico_gz.simulator.sensor_suite import SensorSuite
+
+_MOTION = next(section for section in MOTION if section.name == "motion")
+_SEEN, _SEEN_AT = struct.Struct(f"=q{SEEN_NUMBERS}d"), FOLLOWED.offset_of("time_us")
+
+
+class _Vehicle:
+    """A vehicle's sensors, the motion that they measure, their place in the core's memory."""
+
+    __slots__ = ("follower", "is_native", "start", "suite")
+
+    def __init__(self, follower: FollowedMotion, suite: SensorSuite) -> None:
+        self.follower = follower
+        self.suite = suite
+        self.start = 0
+        self.is_native = False
+
+
+class FollowedFleet:
+    """Measures with the native core what it covers, and with the Python model the rest.
+
+    Args:
+        frame: where on earth the local frame lies.
+    """
+
+    def __init__(self, frame: LocalFrame) -> None:
+        library = build.load()
+        if library is not None:
+            self._follow_core = library.pico_gz_follow
+        self._world = None if library is None else CoreWorld(library, frame)
+        self._buffer = bytearray(0)
+        self._vehicles: dict[int, _Vehicle] = {}
+        self._has_changed = False
+
+    def add(self, follower: FollowedMotion, suite: SensorSuite) -> None:
+        """Put a vehicle into the fleet, or another one in its place."""
+        self._vehicles[suite.vehicle_id] = _Vehicle(follower, suite)
+        self._has_changed = True
+
+    def remove(self, vehicle_id: int) -> None:
+        """Take a vehicle out; harmless when it is not there."""
+        self._vehicles.pop(vehicle_id, None)
+        self._has_changed = True
+
+    @contextmanager
+    def changing(self, vehicle_id: int) -> Iterator[SensorSuite]:
+        """The sensors of a vehicle, to be changed inside of a ``with``.
+
+        Raises:
+            UnknownVehicleError: it is not in the fleet.
+        """
+        if vehicle_id not in self._vehicles:
+            raise UnknownVehicleError(vehicle_id, self._vehicles)
+        vehicle = self._vehicles[vehicle_id]
+        self._pull(vehicle)
+        try:
+            yield vehicle.suite
+        finally:
+            if not self._has_changed:
+                self._push(vehicle)
+
+    def sample(self, seen: Mapping[int, Seen], now_us: int, dt_us: int) -> dict[int, SensorData]:
+        """What is new at ``now_us``, of the vehicles that were seen in this step."""
+        if self._has_changed:
+            self._pack()
+        found: dict[int, SensorData] = {}
+        native = []
+        for vehicle_id, numbers in seen.items():
+            vehicle = self._vehicles[vehicle_id]
+            if vehicle.is_native:
+                _SEEN.pack_into(self._buffer, vehicle.start + _SEEN_AT, now_us, *numbers)
+                native.append(vehicle)
+            else:
+                motion = vehicle.follower.update(numbers, now_us, dt_us)
+                found[vehicle_id] = vehicle.suite.sample(now_us, dt_us, motion)
+        if native and self._world is not None:
+            self._world.set_step(now_us, dt_us)
+            self._follow_core(self._world.at)
+            for vehicle in native:
+                suite = vehicle.suite
+                found[suite.vehicle_id] = read_record(self._buffer, vehicle.start, suite, now_us)
+        return found
+
+    def _pack(self) -> None:
+        """Give every vehicle a place in the core's memory."""
+        for vehicle in self._vehicles.values():
+            self._pull(vehicle)
+        self._has_changed = False
+        if self._world is None:
+            return
+        self._buffer = self._world.hold(len(self._vehicles))
+        for rank, vehicle in enumerate(self._vehicles.values()):
+            vehicle.start = rank * self._world.stride
+            self._push(vehicle)
+
+    def _push(self, vehicle: _Vehicle) -> None:
+        vehicle.is_native = self._world is not None and covers_sensors(vehicle.suite)
+        if self._world is None:
+            return
+        start = vehicle.start
+        self._buffer[start : start + self._world.stride] = bytes(self._world.stride)
+        struct.pack_into("=q", self._buffer, start, vehicle.is_native)
+        if vehicle.is_native:
+            _MOTION.pack(vehicle.follower.motion, self._buffer, start)
+            FOLLOWED.pack(vehicle.follower, self._buffer, start)
+            pack_sensors(vehicle.suite, self._buffer, start)
+
+    def _pull(self, vehicle: _Vehicle) -> None:
+        if vehicle.is_native:
+            _MOTION.unpack(vehicle.follower.motion, self._buffer, vehicle.start)
+            unpack_sensors(vehicle.suite, self._buffer, vehicle.start)
+            vehicle.is_native = False
