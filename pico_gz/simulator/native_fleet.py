@@ -11,7 +11,7 @@ import ctypes
 import struct
 import weakref
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import Any, Protocol
 
 from pico_gz.core.frames import LocalFrame
@@ -84,6 +84,10 @@ class Records(Mapping[int, SensorData]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def keys(self) -> KeysView[int]:
+        """The vehicles, as they are: a dict is made of this with every step."""
+        return self._places.keys()
 
     def has_battery_or_range(self, vehicle_id: int) -> bool:
         """Whether a battery or rangefinder may have a sample, without building it."""
