@@ -9,8 +9,10 @@ from pico_gz import Lockstep, SitlBridge, VehicleConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.published import TraceDigest
 from pico_gz.core.messages import SensorData
+from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.native_build import load
+from pico_gz.simulator.native_fleet import Records
 from pico_gz.simulator.obstacles import Wall
 from pico_gz.simulator.world import World
 from pico_gz.vehicle.external.connection import ExternalVehicle
@@ -129,3 +131,20 @@ def test_same_replies_and_same_bits(count: int, change: str) -> None:
     if load() is not None:
         assert runs[0].undone > 0
         assert runs[0].ahead > runs[0].undone
+
+
+@pytest.mark.skipif(load() is None, reason="only the compiled core builds messages when read")
+def test_samples_of_battery_and_range_are_noticed_without_being_built() -> None:
+    spec = rover_spec("ardupilot_skid", {"rangefinders_deg": (0.0,)})
+    adapter = LightweightAdapter(seed=1, rover_of=lambda _: spec)
+    adapter.add_vehicle(VehicleConfig(id=1))
+    adapter.connect()
+    seen = []
+    for _ in range(400):
+        records = adapter.advance(2500)
+        assert isinstance(records, Records)
+        noticed = records.has_battery_or_range(1)
+        record = records[1]
+        assert noticed == (record.battery is not None or record.rangefinders is not None)
+        seen.append(noticed)
+    assert 10 < sum(seen) < 200
