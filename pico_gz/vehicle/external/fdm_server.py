@@ -334,8 +334,9 @@ class FdmServer:
         now, spin_s, now_s = self._poller.now_s, self._spin_s, None
         for vehicle_id in sorted(self._unanswered):
             served = self._served[vehicle_id]
-            if served.socket.wait(0.0):  # there may be more than one, and the newest counts
-                self._take(vehicle_id)
+            item = served.socket.receive()
+            if item is not None:  # there may be more, and the newest counts
+                self._take(vehicle_id, item)
                 now_s = now()
             elif (item := served.socket.receive_soon(spin_s)) is None:
                 return None
@@ -384,9 +385,9 @@ class FdmServer:
 
     # --- what arrives ---------------------------------------------------------------------
 
-    def _take(self, vehicle_id: int) -> None:
+    def _take(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
         """Read a vehicle's packets and answer a repeat."""
-        if self._read(vehicle_id):
+        if self._read(vehicle_id, first):
             self._repeat_unless_owed(self._served[vehicle_id])
 
     def _repeat_unless_owed(self, served: _Served) -> None:
@@ -398,14 +399,14 @@ class FdmServer:
         if not served.connection.owed:
             self._repeat_reply(served)
 
-    def _read(self, vehicle_id: int) -> bool:
+    def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> bool:
         """Take everything that has arrived for a vehicle; the newest packet wins.
 
         True when that was a repeat.
         """
         served = self._served[vehicle_id]
         repeated = False
-        item = served.socket.receive()
+        item = first or served.socket.receive()
         now_s = self._poller.now_s()
         while item is not None:
             arrival = self._feed(vehicle_id, served, item, now_s)
@@ -413,7 +414,7 @@ class FdmServer:
                 repeated = True
             elif arrival is not Arrival.LATE and arrival is not Arrival.REFUSED:
                 repeated = False
-            item = served.socket.receive() if served.socket.wait(0.0) else None
+            item = served.socket.receive()
         return repeated
 
     def _feed(
