@@ -211,17 +211,6 @@ class SimulatorAdapter(ABC):
                 raise SimulatorError(f"{self.name}: a step gave nothing.", adapter=self.name)
             return records
 
-    def step_ahead(self, dt_us: int) -> Mapping[int, SensorData] | None:
-        """``advance`` before the commands are known, as if they stayed; ``None``: not possible.
-
-        The reply to an external autopilot is then ready when its command comes. ``undo_step``
-        follows at once when that is another one.
-        """
-        return None
-
-    def undo_step(self, dt_us: int) -> None:  # noqa: B027  # most never step ahead
-        """Take the step of ``step_ahead`` back, as if it had not been made."""
-
     def receive_sensors(self) -> dict[int, SensorData]:
         """The newest record of every vehicle, in id order. Never blocks.
 

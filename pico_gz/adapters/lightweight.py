@@ -217,20 +217,6 @@ class LightweightAdapter(SimulatorAdapter):
         finally:
             self._lock.release()
 
-    def step_ahead(self, dt_us: int) -> Mapping[int, SensorData] | None:
-        with self._lock:
-            records = self._engine.step_ahead(dt_us) if self._connected else None
-            if records is not None:
-                self._fresh_truth = False
-                self._time_us = self._engine.time_us
-            return records
-
-    def undo_step(self, dt_us: int) -> None:
-        with self._lock:
-            self._engine.undo_step(dt_us)
-            self._fresh_truth = False
-            self._time_us = self._engine.time_us
-
     def drain_contacts(self) -> list[Contact]:
         """Take the contacts that began since the last call."""
         with self._lock:

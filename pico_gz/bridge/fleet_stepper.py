@@ -20,7 +20,6 @@ from pico_gz.bridge.published import (
 )
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, StallPolicy, StallRules, wait_for
-from pico_gz.bridge.step_ahead import StepAhead
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.errors import LockstepError, LockstepTimeoutError, SimulatorTimeoutError
 
@@ -89,7 +88,6 @@ class FleetStepper:
         self._newest_us = -1  # of all records so far
         self._handed_us = -1  # the wires have the records of this time already
         self._head_start_s = 0.0  # ... and for how long
-        self._ahead = StepAhead()
 
     def step(
         self,
@@ -140,23 +138,15 @@ class FleetStepper:
             commands[vehicle_id] = vehicle.last_command = command
         self.running_id = 0
         if len(commands) < len(self._fleet):
-            if more_follow and wait and not commands:
-                self._guess(dt_us)
-            try:
-                commands = self._with_external(commands, now_us, wait=wait)
-            except BaseException:
-                self._ahead.take_back()
-                raise
-        is_done = self._ahead.settle(commands)
+            commands = self._with_external(commands, now_us, wait=wait)
 
         # Commands out to the simulators.
-        if not is_done:
-            self._send(commands, free_running=not move_adapters)
+        self._send(commands, free_running=not move_adapters)
         latency_s = clock() - handed_s + self._head_start_s
         self._head_start_s = 0.0
 
         # Simulators move. Time is never invented: when none of them moved, the clock stands.
-        if is_done or not move_adapters or self._advance(dt_us):
+        if not move_adapters or self._advance(dt_us):
             self.time_us += dt_us
             newest, truth = self._newest_records(), self._newest_truth()
             # External autopilots are answered before anything else, and compute meanwhile.
@@ -269,18 +259,6 @@ class FleetStepper:
         self._handed_us = now_us
         for wire in self.wires:
             wire.hand_over(records, truth, now_us)
-
-    def _guess(self, dt_us: int) -> None:
-        """Do this step ahead, where one sound simulator and one wire have the whole fleet."""
-        if len(self.wires) != 1 or len(self.adapters) != 1:
-            return
-        (wire,), (slot,) = self.wires, self.adapters.values()
-        commands, prepare = self.view.commands, getattr(wire, "prepare", None)
-        if prepare is not None and slot.is_sound and wire.unanswered() == tuple(commands):
-            try:
-                self._ahead.guess(slot, prepare, commands, self.time_us, dt_us)
-            except Exception as exc:  # one adapter's fault must stay with that adapter
-                self._adapter_failed(slot, exc)
 
     def _with_external(
         self, commands: dict[int, ActuatorCommands], now_us: int, *, wait: bool

@@ -132,12 +132,6 @@ class RegisteredAdapter:
         """Whether its steps run on a thread of their own."""
         return self._thread is not None
 
-    @property
-    def is_sound(self) -> bool:
-        """Whether it steps with the fleet on the fleet's own thread, and nothing is wrong."""
-        is_off = self.failed or self.stalled or self.missed or self.failures
-        return self.is_direct and self._thread is None and not is_off
-
     def begin(self, dt_us: int) -> None:
         """Start a step on its thread; without one, ``finish`` does the step."""
         self._dt_us = dt_us

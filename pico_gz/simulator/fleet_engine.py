@@ -156,22 +156,6 @@ class FleetEngine:
             i: v.sensors.sample(now_us, dt_us, v.rover.motion) for i, v in self._vehicles.items()
         }
 
-    def step_ahead(self, dt_us: int) -> Mapping[int, SensorData] | None:
-        """``advance``, so that ``undo_step`` takes it back; ``None``: not possible now."""
-        native = self._native
-        if native is None or self._failing or not self._wind.calm:
-            return None
-        records = native.step_ahead(self.time_us + dt_us, dt_us)
-        if records is not None:
-            self.time_us += dt_us
-        return records
-
-    def undo_step(self, dt_us: int) -> None:
-        """Take the step of ``step_ahead`` back."""
-        if self._native is not None:
-            self._native.undo_step()
-            self.time_us -= dt_us
-
     # --- observers ------------------------------------------------------------------------
 
     def truth(self) -> dict[int, VehicleTruth]:

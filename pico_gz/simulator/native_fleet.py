@@ -125,8 +125,6 @@ class NativeFleet:
         self._fresh: set[int] = set()  # vehicles whose Python objects are up to date
         self._last: weakref.ref[Records] | None = None
         self._now_us = 0
-        # Of ``step_ahead``: all vehicles, the time, and whose Python objects were up to date.
-        self._before: tuple[bytes, int, set[int]] = (b"", 0, set())
         self._world = CoreWorld(library, frame, terrain, scene.outlines)
         self._found = array("q", bytes(16 * CANDIDATES))
         self._buffer = bytearray(0)
@@ -224,33 +222,11 @@ class NativeFleet:
             if self._passive:
                 built = self._sense_passive(now_us, dt_us, wind)
             self._sense_core(self._world.at)
-        return self._new_records(built, now_us)
-
-    def _new_records(self, built: dict[int, SensorData], now_us: int) -> Records:
         self._now_us = now_us
-        self._fresh = set()
+        self._fresh.clear()
         records = Records(built, self._buffer, self._places, now_us)
         self._last = weakref.ref(records)
         return records
-
-    def step_ahead(self, now_us: int, dt_us: int) -> Records | None:
-        """A step in still air that ``undo_step`` takes back; ``None``: Python has a part in it."""
-        contacts = self._contacts
-        if not self._is_packed or self._passive or (contacts is not None and contacts.is_touching):
-            return None
-        if self._last is not None:
-            self._finish_records()
-        self._before = bytes(self._buffer), self._now_us, self._fresh
-        self._world.set_step(now_us, dt_us, pause=False)
-        if self._step_core(self._world.at):
-            self.undo_step()
-            return None
-        return self._new_records({}, now_us)
-
-    def undo_step(self) -> None:
-        """Take the step of ``step_ahead`` back; its records must not be read any more."""
-        self._buffer[:], self._now_us, self._fresh = self._before
-        self._last = None
 
     def _stop(self, contacts: ContactChecker, now_us: int, count: int) -> None:
         """Let contacts stop vehicles, on their Python objects."""

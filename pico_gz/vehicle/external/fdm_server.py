@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
@@ -62,14 +61,6 @@ class _Served:
         self.reported_no_truth = False
 
 
-class _Ready(NamedTuple):
-    """Replies that wait for the commands that they were computed for."""
-
-    commands: Mapping[int, ActuatorCommands]
-    records: dict[int, bytes]
-    time_us: int
-
-
 class FdmServer:
     """Serves the vehicles of one fleet that external autopilots drive.
 
@@ -114,8 +105,6 @@ class FdmServer:
         self._fresh: set[int] = set()
         self._last_heard = 0
         self._spin_s = 0.0
-        self._ready: _Ready | None = None
-        self._replied_us = -1
         self._now_us = 0
         self._limited_log = RateLimitedLog(log)
         try:
@@ -203,11 +192,6 @@ class FdmServer:
     ) -> None:
         """Answer every frame that is owed a record with this step's state. Never blocks."""
         self._now_us = now_us
-        self._ready = None
-        if self._replied_us == now_us:  # ahead, by ``collect``
-            self._replied_us = -1
-            self._unanswered.update(self._served)
-            return
         lazy = records if type(records) is Records else None
         for vehicle_id, served in self._served.items():
             state = truth.get(vehicle_id)
@@ -232,55 +216,6 @@ class FdmServer:
                 self._unanswered.add(vehicle_id)
             elif self._wait_for_all and not connection.is_connected:
                 self._unanswered.add(vehicle_id)
-
-    def prepare(
-        self,
-        commands: Mapping[int, ActuatorCommands],
-        records: Mapping[int, SensorData],
-        truth: Mapping[int, VehicleTruth],
-        now_us: int,
-    ) -> bool:
-        """Write the records that ``collect`` sends at once if the autopilots want ``commands``.
-
-        False when that cannot be: a vehicle is not waited for, or its record takes more than
-        truth, which would have to be forgotten again.
-        """
-        self._ready = None
-        if not self._lockstep or type(records) is not Records:
-            return False
-        ready = {}
-        for vehicle_id, served in self._served.items():
-            state = truth.get(vehicle_id)
-            if (
-                state is None
-                or vehicle_id not in self._unanswered
-                or vehicle_id not in commands
-                or not served.writer.is_plain
-                or records.has_battery_or_range(vehicle_id)
-            ):
-                return False
-            try:
-                ready[vehicle_id] = served.writer.write(state, None, now_us)
-            except EncodeError:
-                return False
-        self._ready = _Ready(commands, ready, now_us)
-        return True
-
-    def _reply_ahead(self, ready: _Ready, commands: Mapping[int, ActuatorCommands]) -> None:
-        """Send what was prepared if every autopilot wants what it was prepared for."""
-        self._ready = None
-        if len(commands) != len(ready.records):
-            return
-        for vehicle_id, command in commands.items():
-            wanted = ready.commands[vehicle_id]
-            if command.motors != wanted.motors or command.servos != wanted.servos:
-                return
-        for vehicle_id, data in ready.records.items():
-            served = self._served[vehicle_id]
-            served.newest = data
-            served.connection.owed = False
-            self._reply(served, data)
-        self._replied_us = ready.time_us
 
     def _miss_truth(
         self, vehicle_id: int, served: _Served, records: Mapping[int, SensorData]
@@ -313,8 +248,6 @@ class FdmServer:
         served, now_us = self._served, self._now_us
         commands = {i: served[i].connection.commands(now_us) for i in sorted(self._fresh)}
         self._fresh.clear()
-        if self._ready is not None and not self._unanswered:
-            self._reply_ahead(self._ready, commands)
         if not self._lockstep:
             commands.update(self._silenced(now_s))
         return commands

@@ -157,11 +157,6 @@ class RecordWriter:
         """Whether records are made of samples of the IMU or of encoders, too."""
         return self._measured or self._extra is not None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether a record of truth alone leaves no trace here."""
-        return self._is_plain and not self._measured
-
     def write(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> bytes:
         """Return the datagram of the state at ``time_us``.
 
