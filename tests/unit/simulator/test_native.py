@@ -178,7 +178,7 @@ class Twins:
         assert encode(list(self.native.truth().values())) == encode(
             list(self.pure.truth().values())
         ), f"seed {self.seed}, {self.pure.time_us} us"
-        assert self.native.drain_contacts() == self.pure.drain_contacts()
+        assert self.native.drain_contacts() == self.pure.drain_contacts(), f"seed {self.seed}"
         return len(self.added)
 
 
@@ -197,6 +197,14 @@ def compare(vehicle_steps: int, first_seed: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_a_hundred_thousand_vehicle_steps_are_equal(part):
     compare(25_000, 1_000 * part)
+
+
+@needs_core
+@pytest.mark.parametrize("seed", [1_002_102])
+def test_fleets_that_once_differed_are_equal(seed):
+    twins = Twins(seed)
+    for _ in range(300):
+        twins.step()
 
 
 @needs_core
