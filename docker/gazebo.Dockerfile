@@ -48,7 +48,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
     PIP_FIND_LINKS=/dependencies
 # hadolint ignore=DL3008
 RUN apt-get update -q \
-    && apt-get install -y -q --no-install-recommends python3-venv \
+    && apt-get install -y -q --no-install-recommends gcc libc6-dev python3-venv \
     && rm -rf /var/lib/apt/lists/* \
     && python3 -m venv --system-site-packages /opt/pico-gz
 COPY pyproject.toml docker/requirements.py wheel[s] /dependencies/
@@ -57,6 +57,7 @@ RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml \
     && /opt/pico-gz/bin/pip install --requirement /dependencies/requirements.txt
 COPY . /source
 RUN /opt/pico-gz/bin/pip install --no-deps /source \
+    && /opt/pico-gz/bin/python3 -m pico_gz.simulator.native_build \
     && /opt/pico-gz/bin/python3 -m pip uninstall --yes pip
 
 FROM osrf AS gazebo

@@ -3,7 +3,8 @@
 #   docker build -f docker/lightweight.Dockerfile --target lightweight -t pico-gz .
 #
 # Any base with python3 (3.11 or newer) and its venv module will do. It builds with the classic
-# builder too. Without an index: put wheels into wheels/ and add --build-arg PIP_NO_INDEX=1.
+# builder too. Without an index: put wheels into wheels/ and add --build-arg PIP_NO_INDEX=1; then no
+# compiler is installed either, and the simulator's core is the one of ./scripts/build, if it fits.
 ARG BASE_IMAGE=python:3.12-slim
 
 # First what rarely changes, in layers of its own: a change of the sources copies none of it again.
@@ -24,8 +25,17 @@ FROM dependencies AS builder
 RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml build-system \
         > /dependencies/build.txt \
     && /opt/pico-gz/bin/pip install --requirement /dependencies/build.txt
+ARG PIP_NO_INDEX=
+# For the simulator's core. A base may have a compiler, or nothing to install one with.
+# hadolint ignore=DL3008
+RUN command -v cc || test -n "${PIP_NO_INDEX}" \
+    || { apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev \
+        && rm -rf /var/lib/apt/lists/*; } \
+    || echo "No C compiler was installed."
 COPY . /source
-RUN /opt/pico-gz/bin/pip install --no-deps --no-build-isolation --prefix /kit /source
+RUN /opt/pico-gz/bin/pip install --no-deps --no-build-isolation --prefix /kit /source \
+    && PYTHONPATH="$(echo /kit/lib/python3*/site-packages)" \
+        /opt/pico-gz/bin/python3 -m pico_gz.simulator.native_build
 
 # The programs that install packages are of no use afterwards, nor are MAVLink's other dialects: the
 # kit has its own ("all"), and programs with pymavlink ask for ardupilotmega or common.

@@ -91,6 +91,12 @@ def need_compose():
     return need_program(*COMPOSE, answer=COMPOSE_ANSWER)
 
 
+def need_arm64():
+    """A compiler for arm64 with its C library, and an emulator; else the test is skipped."""
+    need_program("aarch64-linux-gnu-gcc", "-print-file-name=libc.a", answer=r"/libc\.a$")
+    need_program("qemu-aarch64", "--version", answer="qemu-aarch64")
+
+
 def need_ardurover():
     """The path of an ArduRover that starts; else the test is skipped."""
     name = os.environ.get("PICO_GZ_ARDUROVER") or "ardurover"

@@ -180,11 +180,10 @@ def look(rovers: Sequence[Rover], outlines: Sequence[Outline]) -> list[int]:
     while again:
         again = False
         for rank, rover in enumerate(rovers):
-            north, east = rover.centre_m
-            ahead, aside = north - rover.seen_north_m, east - rover.seen_east_m
-            if rank in looked or ahead * ahead + aside * aside <= rover.free_sq:
+            if rank in looked or not _has_left(rover):
                 continue
             again = True
+            north, east = rover.centre_m
             looked.append(rank)
             rover.seen_north_m, rover.seen_east_m, rover.free_sq = north, east, _FREE_SQ
             for other in rovers:
@@ -199,6 +198,20 @@ def look(rovers: Sequence[Rover], outlines: Sequence[Outline]) -> list[int]:
                 room = shape.clearance_m(north, east) - rover.spec.radius_m
                 _lower_free(rover, room - MARGIN_M)
     return looked
+
+
+def _has_left(rover: Rover) -> bool:
+    """Whether a part of its step was outside of what is known to be free."""
+    north, east = rover.centre_m
+    ahead, aside = north - rover.seen_north_m, east - rover.seen_east_m
+    if ahead * ahead + aside * aside > rover.free_sq:
+        return True
+    if rover.spec.center_ahead_m == 0.0:  # it began where the last step ended
+        return False
+    pose = rover.pose
+    ahead += rover.start_north_m - pose.north_m
+    aside += rover.start_east_m - pose.east_m
+    return ahead * ahead + aside * aside > rover.free_sq
 
 
 def _lower_free(rover: Rover, free_m: float) -> None:

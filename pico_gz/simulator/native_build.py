@@ -79,13 +79,18 @@ def load() -> ctypes.CDLL | None:
     """The compiled core, or ``None`` when it is switched off, missing, stale or unfit."""
     if os.environ.get(PURE_VARIABLE, "0") not in ("", "0"):
         return None
-    library = None
+    library = _open()
+    if library is None and any(HERE.glob("_core-*")):
+        log.warning("The native core of the simulator is stale or unfit; the Python model runs.")
+    return library
+
+
+def _open() -> ctypes.CDLL | None:
+    """The core of these sources, unless it is missing or made for another machine."""
     with contextlib.suppress(OSError):
         library = ctypes.CDLL(str(library_path()))
-    if library is not None and _fits(library):
-        return library
-    if any(HERE.glob("_core-*")):
-        log.warning("The native core of the simulator is stale or unfit; the Python model runs.")
+        if _fits(library):
+            return library
     return None
 
 
@@ -115,8 +120,8 @@ def describe() -> str:
 
 
 def main() -> int:
-    """Build the core unless it is there; a failure is one line and no error."""
-    if library_path().exists():
+    """Build the core unless one that fits is there; a failure is one line and no error."""
+    if _open() is not None:
         return 0
     try:
         build()

@@ -11,6 +11,8 @@ from docker_images import docker
 from docker_stack import Stack
 from fleet_process import free_port_run
 
+from pico_gz.simulator import native_build
+
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 SERVICE = "lightweight"
@@ -181,6 +183,15 @@ def test_the_image_is_not_root_and_holds_no_build_tools(image, engine):
     assert "pico-gz" in listing.stdout.split()
     assert "pip" not in listing.stdout.split()
     assert "No such file" in listing.stderr
+
+
+def test_the_image_holds_the_compiled_core_and_no_compiler(image, engine):
+    if native_build.load() is None:  # built without an index, the image takes the core from here
+        pytest.skip(f"not checked: the simulator is {native_build.describe()}")
+    words = ("--network", "none", image, "sh", "-c", "command -v cc gcc clang; pico-gz doctor")
+    first, *lines = docker(engine, "run", "--rm", *words, check=False).stdout.splitlines()
+    assert first.split()[1] == "Python", "the image has a compiler"
+    assert "simulator core: native" in lines
 
 
 def test_a_missing_fleet_file_is_said_plainly(image, engine, context, tmp_path):

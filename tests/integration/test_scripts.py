@@ -297,6 +297,23 @@ def test_soak_says_how_long_to_people_and_to_the_tests(fake):
     assert fake("scripts/soak", "--hours", "long")[0].returncode == 2
 
 
+def test_soak_for_arm64_says_what_it_needs(fake):
+    result, asked = fake("scripts/soak", "--arm64")
+    assert (result.returncode, asked) == (4, [])
+    assert "apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" in result.stderr
+
+
+def test_soak_for_arm64_runs_nothing_else(fake, tmp_path):
+    for program in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+        (tmp_path / "bin" / program).symlink_to(shutil.which("true"))
+    asked = fake("scripts/soak", "--arm64")[1]
+    assert [line for line in asked if not line.startswith("pip ")] == [
+        "pytest -n 0 --timeout 0 tests/unit/simulator/test_native_arm64.py",
+        "pytest -n 0 --timeout 0 -p tests.emulated_core -k test_digest"
+        " tests/scenarios/test_oracle.py",
+    ]
+
+
 @pytest.mark.alone
 def test_a_second_start_is_quick(fake):
     fake("scripts/run")

@@ -1223,6 +1223,10 @@ static int has_left(const rover_t *r) {
     centre_m(r, &north, &east);
     north = north - r->rover_seen_north_m;
     east = east - r->rover_seen_east_m;
+    if (north * north + east * east > r->rover_free_sq) return 1;
+    if (r->rover_center_ahead_m == 0.0) return 0;
+    north += r->rover_start_north_m - r->pose_north_m;
+    east += r->rover_start_east_m - r->pose_east_m;
     return north * north + east * east > r->rover_free_sq;
 }
 

@@ -193,6 +193,27 @@ def test_the_outcome_does_not_depend_on_when_it_looks(monkeypatch):
     assert trace() == lazy
 
 
+def test_a_car_that_backs_around_a_post_touches_it_whenever_it_is_looked_at(monkeypatch):
+    """Its middle swings around the axle, so a step begins beside where the last one ended."""
+    spec = rover_spec("ardupilot_car")
+
+    def trace():
+        found = []
+        for number in range(50, 90):
+            engine = fleet([(0.05 * number - 3.0, 1.0, 0.0)], POST, spec=spec)
+            engine.command(1, -0.7, 0.6)
+            for _ in range(60):
+                engine.step(150_000)
+            found.append((engine.truth(), engine.drain_contacts()))
+        return found
+
+    monkeypatch.setattr("pico_gz.simulator.native_build.load", lambda: None)
+    lazy = trace()
+    monkeypatch.setattr("pico_gz.simulator.fleet_engine.ContactChecker", Suspicious)
+    assert trace() == lazy
+    assert any(contacts for _, contacts in lazy)
+
+
 def test_a_rover_put_into_another_can_leave_it():
     engine = fleet([(0, 0, 0), (5, 0, 0)])
     drive(engine, {}, 1)

@@ -178,7 +178,7 @@ class Twins:
         assert encode(list(self.native.truth().values())) == encode(
             list(self.pure.truth().values())
         ), f"seed {self.seed}, {self.pure.time_us} us"
-        assert self.native.drain_contacts() == self.pure.drain_contacts()
+        assert self.native.drain_contacts() == self.pure.drain_contacts(), f"seed {self.seed}"
         return len(self.added)
 
 
@@ -197,6 +197,14 @@ def compare(vehicle_steps: int, first_seed: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_a_hundred_thousand_vehicle_steps_are_equal(part):
     compare(25_000, 1_000 * part)
+
+
+@needs_core
+@pytest.mark.parametrize("seed", [1_002_102])
+def test_fleets_that_once_differed_are_equal(seed):
+    twins = Twins(seed)
+    for _ in range(300):
+        twins.step()
 
 
 @needs_core
@@ -281,6 +289,42 @@ def test_a_compiler_that_fails_is_one_line(tmp_path, monkeypatch, capsys):
     assert build.main() == 0
     assert capsys.readouterr().err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def foreign_core(folder: Path, monkeypatch) -> Path:
+    """The core of these sources, made for another machine."""
+    core = folder / "_core-foreign.so"
+    core.write_bytes(b"\xcf\xfa\xed\xfe not for here")
+    monkeypatch.setattr(build, "library_path", lambda: core)
+    monkeypatch.setattr(build, "HERE", folder)
+    monkeypatch.delenv("PICO_GZ_PURE", raising=False)
+    return core
+
+
+@pytest.mark.skipif(build.compiler() is None, reason="not checked: there is no C compiler here")
+def test_a_core_of_another_machine_is_built_again(tmp_path, monkeypatch, capsys):
+    core = foreign_core(tmp_path, monkeypatch)
+    assert build.main() == 0
+    assert capsys.readouterr().err == "Built the native core of the simulator.\n"
+    assert core.read_bytes()[:4] != b"\xcf\xfa\xed\xfe"
+    made = core.stat().st_mtime_ns
+    assert build.main() == 0  # nothing to do
+    assert (core.stat().st_mtime_ns, capsys.readouterr().err) == (made, "")
+
+
+def test_without_a_compiler_a_core_of_another_machine_is_not_used(
+    tmp_path, monkeypatch, capsys, caplog
+):
+    foreign_core(tmp_path, monkeypatch)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert build.main() == 0
+    assert capsys.readouterr().err.count("\n") == 1
+    build.load.cache_clear()
+    try:
+        assert build.describe() == "pure (the compiled core does not fit this machine)"
+    finally:
+        build.load.cache_clear()
+    assert len(caplog.records) == 1
 
 
 def test_a_stale_core_is_not_used(tmp_path, monkeypatch, caplog):
