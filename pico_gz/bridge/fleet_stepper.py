@@ -19,7 +19,13 @@ from pico_gz.bridge.published import (
     RunStats,
 )
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
-from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, StallPolicy, StallRules, wait_for
+from pico_gz.bridge.stall import (
+    FAILURES_BEFORE_GIVING_UP,
+    StallPolicy,
+    StallRules,
+    end_without_memory,
+    wait_for,
+)
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.errors import LockstepError, LockstepTimeoutError, SimulatorTimeoutError
 
@@ -325,6 +331,7 @@ class FleetStepper:
         return ", ".join(f"{self._fleet.get(i).config.label} (id {i})" for i in vehicle_ids)
 
     def _autopilot_failed(self, vehicle: VehicleInstance, exc: Exception) -> None:
+        end_without_memory(exc)
         vehicle.failures += 1
         vehicle.failed = vehicle.failures >= FAILURES_BEFORE_GIVING_UP
         what = "gave up on" if vehicle.failed else "raised in"
@@ -467,6 +474,7 @@ class FleetStepper:
         self._on_stall(self._rules.policy, ids)
 
     def _adapter_failed(self, slot: RegisteredAdapter, exc: Exception) -> None:
+        end_without_memory(exc)
         self._raised.add(slot)
         slot.count_failure()
         what = "gave up on" if slot.failed else "raised in"

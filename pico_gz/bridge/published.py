@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP
+from pico_gz.bridge.stall import FAILURES_BEFORE_GIVING_UP, end_without_memory
 from pico_gz.bridge.timeline import Marks
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
@@ -328,6 +328,7 @@ class HookList(Generic[T]):
                     self._failures.pop(name, None)
 
     def _failed(self, name: str, hook: Callable[[T], None], exc: Exception) -> None:
+        end_without_memory(exc)
         self._failures[name] = self._failures.get(name, 0) + 1
         self._on_failure(self._where, exc)
         if self._failures[name] >= FAILURES_BEFORE_GIVING_UP:

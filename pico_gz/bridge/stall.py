@@ -15,6 +15,12 @@ FAILURES_BEFORE_GIVING_UP = 3
 _SLICE_S = 0.1  # at most this long without a look at deadlines and at a stop
 
 
+def end_without_memory(error: Exception) -> None:
+    """Raise an error that no adapter, autopilot or observer is to blame for: it ends the run."""
+    if isinstance(error, MemoryError):
+        raise error
+
+
 class StallPolicy(StrEnum):
     """What happens when a vehicle does not answer within ``timeout_ms``."""
 

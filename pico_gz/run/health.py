@@ -215,10 +215,10 @@ class FleetHealth:
         if vehicle.stalled:
             yield "stalled", "", "Its autopilot does not answer"
         record = view.sensors.get(vehicle_id)
-        if record is None:
-            yield "silent", "", "No states from its simulator"
-        elif now_us - record.timestamp_us > _SILENT_US:
-            yield "silent", "", "No new states from its simulator"
+        # Before the first steps none has a state.
+        if now_us - (0 if record is None else record.timestamp_us) > _SILENT_US:
+            new = "" if record is None else "new "
+            yield "silent", "", f"No {new}states from its simulator"
         for unit, kind in failing.items():
             yield "failure", unit, f"{unit.replace('_', ' ')} fails: {kind}"
         if self._is_stuck(view.commands.get(vehicle_id), view.truth.get(vehicle_id), now_us):

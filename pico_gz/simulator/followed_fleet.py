@@ -106,13 +106,12 @@ class FollowedFleet:
         """Give every vehicle a place in the core's memory."""
         for vehicle in self._vehicles.values():
             self._pull(vehicle)
+        if self._world is not None:
+            self._buffer = self._world.hold(len(self._vehicles))
+            for rank, vehicle in enumerate(self._vehicles.values()):
+                vehicle.start = rank * self._world.stride
+                self._push(vehicle)
         self._has_changed = False
-        if self._world is None:
-            return
-        self._buffer = self._world.hold(len(self._vehicles))
-        for rank, vehicle in enumerate(self._vehicles.values()):
-            vehicle.start = rank * self._world.stride
-            self._push(vehicle)
 
     def _push(self, vehicle: _Vehicle) -> None:
         vehicle.is_native = self._world is not None and covers_sensors(vehicle.suite)

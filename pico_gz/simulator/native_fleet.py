@@ -144,7 +144,6 @@ class NativeFleet:
 
     def _pack(self) -> None:
         """Put all vehicles into the core's memory."""
-        self._is_packed = True
         self._buffer = self._world.hold(
             len(self._members),
             candidates=self._found.buffer_info()[0],
@@ -156,8 +155,13 @@ class NativeFleet:
             vehicle_id: (rank * self._world.stride, self._members[vehicle_id].sensors)
             for vehicle_id, rank in self._ranks.items()
         }
-        for vehicle_id in self._members:
-            self.push(vehicle_id)
+        self._is_packed = True
+        try:
+            for vehicle_id in self._members:
+                self.push(vehicle_id)
+        except BaseException:  # no memory
+            self._is_packed = False
+            raise
 
     def command(self, vehicle_id: int, commands: tuple[float, float]) -> None:
         """Set a vehicle's commands, which its Python objects have already."""

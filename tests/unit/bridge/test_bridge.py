@@ -300,6 +300,23 @@ def test_an_observer_that_raises_is_let_go_and_disturbs_nobody():
     assert bridge.events.counts["error"] == 3
 
 
+@pytest.mark.parametrize("part", ["observer", "adapter", "autopilot"])
+def test_without_memory_the_run_ends_whoever_asked_for_it(part):
+    bridge, adapter = make_bridge(1)
+
+    def without_memory(*_):
+        raise MemoryError
+
+    if part == "observer":
+        bridge.after_step.add(without_memory)
+    elif part == "adapter":
+        adapter._step = without_memory
+    else:
+        bridge.get_vehicle(1).platform.inject_sensors = without_memory
+    with pytest.raises(MemoryError):
+        bridge.step(2)
+
+
 def test_a_listener_that_raises_does_not_end_the_run():
     bridge, adapter = make_bridge(1)
     heard = []

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from pico_gz import SitlBridge, VehicleConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
@@ -29,6 +30,12 @@ def kinds(run, vehicle_id=1):
 def test_a_fleet_that_drives_is_well():
     with open_run() as run:
         run.bridge.step(3000)
+        assert run.health.troubles == {}
+
+
+def test_a_fleet_that_waits_for_its_first_step_is_well():
+    with open_run() as run:
+        run.health.while_idle(0)
         assert run.health.troubles == {}
 
 
@@ -154,9 +161,11 @@ def test_a_vehicle_without_states_is_silent_and_one_that_gave_up_is_stalled():
     for vehicle_id in (1, 2):
         bridge.spawn_vehicle(VehicleConfig(id=vehicle_id))
     health = watched(bridge)
-    health.look(bridge.view)
-    assert [t.kind for t in health.troubles[2]] == ["silent"]
-    bridge.step(30)
+    health.look(replace(bridge.view, time_us=1_000_001))
+    assert [(t.kind, t.why) for t in health.troubles[2]] == [
+        ("silent", "No states from its simulator")
+    ]
+    bridge.step(300)
     assert health.troubles == {}
     bridge.get_vehicle(2).stalled = True
     bridge.step(30)
