@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
-from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import (
     ActuatorCommands,
     SensorCapabilities,
@@ -18,14 +17,13 @@ from pico_gz.core.messages import (
     SimulatorCapabilities,
     VehicleTruth,
 )
-from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.core.rover_spec import RoverSpec, converted, rover_spec
 from pico_gz.core.vehicle_config import DriveKind, Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact
 from pico_gz.simulator.fleet_engine import FleetEngine
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.overlaps import footprint, overlaps_of
+from pico_gz.simulator.overlaps import footprint, overlaps_of, pose_of
 from pico_gz.simulator.sensor_setup import fit_sensors
 from pico_gz.simulator.world import World
 
@@ -106,11 +104,6 @@ class LightweightConfig:
             unset = {n: value for n, value in _SIMPLE_NOISE.items() if getattr(spec, n) is None}
             changes = {**unset, **changes}
         return msgspec.structs.replace(spec, **changes)
-
-
-def _pose_of(truth: VehicleTruth) -> Pose:
-    yaw_deg = yaw_from_quat(truth.quat_wxyz) * DEG_PER_RAD
-    return Pose(north_m=truth.north_m, east_m=truth.east_m, yaw_deg=yaw_deg)
 
 
 def _is_simple(spec: RoverSpec) -> bool:
@@ -238,16 +231,18 @@ class LightweightAdapter(SimulatorAdapter):
 
         Empty when nothing is there, or when nothing collides in this world.
         """
+        return self._overlaps(vehicle_id, pose, self.rover(vehicle_id))
+
+    def _overlaps(self, vehicle_id: int, pose: Pose, spec: RoverSpec) -> list[str]:
         if not self._world.contacts:
             return []
         truth = self.receive_truth()
         others = [
-            footprint(self._vehicles[i].label, _pose_of(truth[i]), self._rovers[i])
+            footprint(self._vehicles[i].label, pose_of(truth[i]), self._rovers[i])
             for i in truth
             if i != vehicle_id
         ]
-        here = footprint("", pose, self.rover(vehicle_id))
-        return overlaps_of(here, others, self._world.obstacles)
+        return overlaps_of(footprint("", pose, spec), others, self._world.obstacles)
 
     # --- interventions --------------------------------------------------------------------
 
@@ -297,6 +292,11 @@ class LightweightAdapter(SimulatorAdapter):
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         spec = self._spec_of(config)
+        if there := self._overlaps(config.id, config.pose, spec):
+            raise ConfigError(
+                f"{config.label} cannot be added: it would stand inside {', '.join(there)}.",
+                hint="Give it another pose; contacts are discs of the rover's radius_m.",
+            )
         self._engine.add(spec, fit_sensors(spec, config.id, config.noise), config.pose)
         self._rovers[config.id] = spec
         if spec.drive is DriveKind.SKID:

@@ -114,7 +114,7 @@ class FleetStepper:
         # Autopilots: sensors in, one command per vehicle out.
         handed_s = clock()
         if self.wires and self._handed_us != now_us:
-            self._hand_over(now_us)
+            self._hand_over(self.records, self.view.truth, now_us)
         records = self.records
         commands: dict[int, ActuatorCommands] = {}
         for vehicle in self._fleet.built_in:
@@ -142,35 +142,49 @@ class FleetStepper:
 
         # Commands out to the simulators.
         self._send(commands, free_running=not move_adapters)
-        self.stats.latency.add(clock() - handed_s + self._head_start_s)
+        latency_s = clock() - handed_s + self._head_start_s
         self._head_start_s = 0.0
 
-        # Simulators move, and their records and truth are published. Time is never invented:
-        # when no simulator moved, the clock stands.
+        # Simulators move. Time is never invented: when none of them moved, the clock stands.
         if not move_adapters or self._advance(dt_us):
             self.time_us += dt_us
-            self.stats.sim_us += dt_us
-            self._publish(self._collect_records(), commands, state)
-            if more_follow and self.wires:
+            newest, truth = self._newest_records(), self._newest_truth()
+            # External autopilots are answered before anything else, and compute meanwhile.
+            goes_ahead = more_follow and bool(self.wires)
+            if goes_ahead:
                 handed_s = clock()
-                self._hand_over(self.time_us)
-                self.after_step(self.view)
+                self._hand_over(newest, truth, self.time_us)
+            self.stats.sim_us += dt_us
+            self._publish(self._counted(newest), truth, commands, state)
+            self.after_step(self.view)
+            if goes_ahead:
                 self._head_start_s = clock() - handed_s
-            else:
-                self.after_step(self.view)
+        self.stats.latency.add(latency_s)
         self.started_s = 0.0
 
     # --- publication --------------------------------------------------------------------------
 
-    def _collect_records(self) -> dict[int, SensorData]:
-        """The newest record of every vehicle, in id order; counts the step."""
-        slots = self.adapters
+    def _newest_records(self) -> Mapping[int, SensorData]:
+        """The newest record of every vehicle, in id order; may build them when they are read."""
+        slots = [slot for slot in self.adapters.values() if not slot.failed]
+        if len(slots) == 1 and slots[0].is_direct:
+            return slots[0].records
         records: dict[int, SensorData] = {}
-        for slot in slots.values():
+        for slot in slots:
+            records.update(slot.records if slot.is_direct else slot.newest_records())
+        return dict(sorted(records.items())) if len(self.adapters) > 1 else records
+
+    def _newest_truth(self) -> dict[int, VehicleTruth]:
+        """Where all vehicles are, in id order."""
+        truth: dict[int, VehicleTruth] = {}
+        for slot in self.adapters.values():
             if not slot.failed:
-                records.update(slot.records if slot.is_direct else slot.newest_records())
-        if len(slots) > 1:
-            records = dict(sorted(records.items()))
+                truth.update(slot.in_fleet_time(slot.adapter.receive_truth()))
+        return dict(sorted(truth.items())) if len(self.adapters) > 1 else truth
+
+    def _counted(self, newest: Mapping[int, SensorData]) -> dict[int, SensorData]:
+        """The records of a step, all of them built; counts the step."""
+        records = dict(newest)
         self.stats.steps += 1
         times_us = list(map(_TIME_OF, records.values()))
         # Mostly all are newer than all before, which is found without a look at each vehicle.
@@ -183,15 +197,10 @@ class FleetStepper:
     def _publish(
         self,
         records: Mapping[int, SensorData],
+        truth: Mapping[int, VehicleTruth],
         commands: Mapping[int, ActuatorCommands],
         state: BridgeState,
     ) -> None:
-        truth: dict[int, VehicleTruth] = {}
-        for slot in self.adapters.values():
-            if not slot.failed:
-                truth.update(slot.in_fleet_time(slot.adapter.receive_truth()))
-        if len(self.adapters) > 1:
-            truth = dict(sorted(truth.items()))
         self.records = records
         read_only = MappingProxyType
         self.view = FleetView(
@@ -215,7 +224,8 @@ class FleetStepper:
         self._newest_us = max(map(_TIME_OF, records.values()), default=-1)
         self._handed_us, self._head_start_s = -1, 0.0
         last = {vehicle.id: vehicle.last_command for vehicle in self._fleet}
-        self._publish(records, {i: c for i, c in last.items() if c is not None}, state)
+        commands = {i: c for i, c in last.items() if c is not None}
+        self._publish(records, self._newest_truth(), commands, state)
 
     def forget(self, vehicle_id: int) -> None:
         """Drop the record of a vehicle that left."""
@@ -242,11 +252,13 @@ class FleetStepper:
 
     # --- external vehicles --------------------------------------------------------------------
 
-    def _hand_over(self, now_us: int) -> None:
-        """Give the wires the newest records, so that external autopilots can compute."""
+    def _hand_over(
+        self, records: Mapping[int, SensorData], truth: Mapping[int, VehicleTruth], now_us: int
+    ) -> None:
+        """Give the wires the newest state, so that external autopilots can compute."""
         self._handed_us = now_us
         for wire in self.wires:
-            wire.hand_over(self.records, self.view.truth, now_us)
+            wire.hand_over(records, truth, now_us)
 
     def _with_external(
         self, commands: dict[int, ActuatorCommands], now_us: int, *, wait: bool
@@ -292,8 +304,8 @@ class FleetStepper:
         return answers
 
     def _unanswered(self, wire: AutopilotGroup) -> list[int]:
-        fleet = self._fleet
-        return [i for i in wire.unanswered() if i in fleet and not fleet.get(i).stalled]
+        late, fleet = wire.unanswered(), self._fleet
+        return [i for i in late if i in fleet and not fleet.get(i).stalled] if late else []
 
     def _give_up_vehicles(self, late: list[int], lasted_ms: float) -> None:
         names, policy = self._names(late), self._rules.policy
@@ -345,17 +357,18 @@ class FleetStepper:
         if self._raised or self.warned:
             self._raised.clear()
             self.warned.clear()
-        active = []
+        active, missed = [], False
         for slot in self.adapters.values():
             if slot.stalled and not slot.failed:
                 self._look_again(slot, dt_us)
             if not slot.failed and not slot.stalled:
                 slot.begin(dt_us)
                 active.append(slot)
+            missed = missed or slot.missed
         moved = self._finish(active, 0.0 if len(active) > 1 else _FIRST_WAIT_S)
         if len(moved) < len(self.adapters):
             moved += self._wait_for_late(active, moved, dt_us)
-        if self._raised or len(moved) < len(self.adapters) or any(slot.missed for slot in moved):
+        if missed or self._raised or len(moved) < len(self.adapters):
             self._keep_time(moved, self.time_us + dt_us)
         if self._raised:
             self.require_any()

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import os
 import platform
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.bench.figures import PREFIX, Figure, bare_loop_us
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.simulator import native_build
 from pico_gz.simulator.native_build import describe
 
 # Group -> the module of tools.bench that measures it, as ``<group>_figures``.
@@ -27,6 +32,9 @@ _GROUPS = {
     "start": "single_parts",
 }
 _ON_REQUEST = {"gazebo": "gazebo"}
+# Groups that are measured once more without the native core.
+_ALSO_PURE = ("simulator", "autopilot", "stack", "fleet")
+_PURE_LIMIT_S = 600.0
 
 
 def bench(
@@ -43,6 +51,7 @@ def bench(
 
     Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
     same run, because machines differ and are noisy; bare_loop_us shows how fast this one is.
+    The column "pure" is the same without the native core of the simulator (PICO_GZ_PURE=1).
 
     The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
 
@@ -54,7 +63,8 @@ def bench(
     # What fleets of a measurement warn of is no news here.
     logging.getLogger("pico_gz").addHandler(logging.NullHandler())
     reference_us = bare_loop_us()
-    figures = list(_measure(_chosen(only), quiet=as_json))
+    groups = _chosen(only)
+    figures = _with_pure(list(_measure(groups, quiet=as_json)), groups, quiet=as_json)
     missed = [figure for figure in figures if not figure.reached]
     if as_json:
         print_json(
@@ -92,17 +102,40 @@ def _measure(groups: dict[str, str], *, quiet: bool) -> Iterator[Figure]:
         yield from getattr(measures, f"{name}_figures")()
 
 
+def _with_pure(figures: list[Figure], groups: Iterable[str], *, quiet: bool) -> list[Figure]:
+    """The figures with their values without the native core, which another process measures."""
+    again = [name for name in groups if name in _ALSO_PURE]
+    if native_build.load() is None or not again:
+        return figures
+    if not quiet:
+        print_progress(f"[pure] {', '.join(again)} ...")
+    only = [word for name in again for word in ("--only", name)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pico_gz", "bench", *only, "--json"],
+        env={**os.environ, native_build.PURE_VARIABLE: "1"},
+        check=True,
+        stdout=subprocess.PIPE,
+        timeout=_PURE_LIMIT_S,
+    )
+    pure = json.loads(done.stdout)["figures"]
+    return [
+        replace(figure, pure=pure[figure.name]["value"]) if figure.name in pure else figure
+        for figure in figures
+    ]
+
+
 def _print(figures: list[Figure], reference_us: float) -> None:
     rows = [
         (
             figure.what,
             f"{figure.value:.3g}",
+            "" if figure.pure is None else f"{figure.pure:.3g}",
             f"{'>=' if figure.higher_is_better else '<='} {figure.goal:g} {figure.unit}",
             "reached" if figure.reached else "MISSED",
         )
         for figure in figures
     ]
-    print_table(("figure", "measured", "goal", ""), rows)
+    print_table(("figure", "measured", "pure", "goal", ""), rows)
     for figure in figures:
         if profile := profile_line(figure):
             print(f"\nWhere the time of {figure.name} goes: {profile}.")

@@ -11,7 +11,7 @@ import typer
 
 from pico_gz.cli.console import show_warnings
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.options import AsJson, FleetPath, PortOffset
+from pico_gz.cli.options import AsJson, FleetPath, PortOffset, Rovers
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.comparison import (
     PHASES,
@@ -34,9 +34,13 @@ Tracks = Mapping[int, Track]
 
 def compare(
     fleet_file: FleetPath = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
-    first: Annotated[str, typer.Option(help="The simulator to compare with.")] = "lightweight",
-    second: Annotated[str, typer.Option(help="The simulator that is compared.")] = "gazebo",
+    rovers: Rovers = None,
+    first: Annotated[
+        str, typer.Option(metavar="NAME", help="The simulator to compare with.")
+    ] = "lightweight",
+    second: Annotated[
+        str, typer.Option(metavar="NAME", help="The simulator that is compared.")
+    ] = "gazebo",
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Draw it too (extra plots).")
     ] = None,

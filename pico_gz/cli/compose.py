@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.options import AsJson, Force
+from pico_gz.cli.options import AsJson, Force, GcsOrShared
 from pico_gz.cli.output import print_json, write_file
 from pico_gz.cli.tools.containers.build import ComposeCommand, shared_context
 from pico_gz.cli.tools.containers.compose_file import (
@@ -32,20 +32,25 @@ from pico_gz.run.config.overrides import FleetOverrides
 
 
 def compose(
-    fleet_file: Annotated[Path, typer.Argument(metavar="FLEET.toml")],
+    fleet_file: Annotated[Path, typer.Argument(metavar="FLEET.toml", help="The fleet file.")],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")
     ] = Path("fleet.compose.yaml"),
     per_bridge: Annotated[
         int | None,
-        typer.Option(help="Most rovers of one bridge and world; default 20 on Gazebo, else 255."),
+        typer.Option(
+            metavar="N",
+            help="Most rovers of one bridge and world; default 20 on Gazebo, else 255.",
+        ),
     ] = None,
-    gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
+    gcs: GcsOrShared = "shared",
     record: Annotated[bool, typer.Option("--record", help="Keep recordings.")] = False,
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where those go; default: a volume.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the run; default: the fleet's name.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of the run; default: the fleet's name.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

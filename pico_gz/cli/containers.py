@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 
 from pico_gz.cli.fleet_options import AUTO, open_fleet
-from pico_gz.cli.options import AsJson, FleetPath, Rovers, RunName, Seed, Speed
+from pico_gz.cli.options import (
+    AsJson,
+    BuiltinOrExternal,
+    FleetPath,
+    GcsOrShared,
+    Rovers,
+    RunName,
+    Seed,
+    Speed,
+)
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.signals import StopOnSignal
 from pico_gz.cli.tools.containers.compose_file import problems
@@ -46,18 +55,21 @@ def up(
         bool, typer.Option("--lightweight", help="Without Gazebo: small and quick.")
     ] = False,
     profile: Annotated[
-        list[str] | None, typer.Option(help="More parts: gui, ardupilot; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="More parts: gui, ardupilot; may be repeated."),
     ] = None,
     rovers: Rovers = None,
-    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    autopilot: BuiltinOrExternal = None,
     seed: Seed = None,
     speed: Speed = None,
-    gcs: Annotated[str, typer.Option(help="per_vehicle or shared.")] = "shared",
+    gcs: GcsOrShared = "shared",
     record: Annotated[bool, typer.Option("--record", help="Keep a recording.")] = False,
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="Where recordings and files of the run go.")
     ] = Path("runs"),
-    name: Annotated[str, typer.Option(help="Of the run; several can run at once.")] = DEFAULT_NAME,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the run; several can run at once.")
+    ] = DEFAULT_NAME,
     port_offset: Annotated[
         str, typer.Option(metavar="N|auto", help="Move the ports on this machine.")
     ] = "0",
@@ -65,7 +77,8 @@ def up(
         bool | None, typer.Option(help="Make the images again, or never; default: if missing.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(help="Seconds the services may take to become healthy.")
+        float,
+        typer.Option(metavar="SECONDS", help="How long the services may take to become healthy."),
     ] = _TIMEOUT_S,
     as_json: AsJson = False,
 ) -> int:
@@ -312,9 +325,13 @@ _QUEUE_LIMIT = 10_000
 
 
 def logs(
-    services: Annotated[list[str] | None, typer.Argument(metavar="[SERVICE]...")] = None,
+    services: Annotated[
+        list[str] | None, typer.Argument(metavar="SERVICE", help="Of which services; default: all.")
+    ] = None,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Continue until Ctrl-C.")] = False,
-    tail: Annotated[int | None, typer.Option(help="Only the last lines of each.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(metavar="N", help="Only the last lines of each.")
+    ] = None,
     name: RunName = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> int:

@@ -55,9 +55,9 @@ _WATCH_PERIOD_S = 0.3
 
 
 def ctl(
-    command: Annotated[str, typer.Argument(metavar="COMMAND", help="|".join(_ARGUMENTS))],
+    command: Annotated[str, typer.Argument(metavar="COMMAND", help=", ".join(_ARGUMENTS))],
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Of the command; see above.")
+        list[str] | None, typer.Argument(metavar="ARGUMENT", help="Of the command; see above.")
     ] = None,
     run: Annotated[
         str | None,

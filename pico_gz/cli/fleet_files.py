@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.options import Adapter, AllowGcsSysid, AsJson, FleetPath, Force, PortOffset, Rovers
+from pico_gz.cli.options import (
+    Adapter,
+    AllowGcsSysid,
+    AsJson,
+    BuiltinOrExternal,
+    FleetPath,
+    Force,
+    Gcs,
+    PortOffset,
+    Rovers,
+)
 from pico_gz.cli.output import plural, print_json, print_table, write_file
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan
@@ -23,7 +33,7 @@ from pico_gz.run.gazebo_rules import has_own_world
 
 
 def init(
-    rovers: Annotated[int, typer.Option(help="Number of rovers.")] = 3,
+    rovers: Annotated[int, typer.Option(metavar="N", help="Number of rovers, 1..255.")] = 3,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")
     ] = Path("fleet.toml"),
@@ -66,8 +76,8 @@ def ports(
     fleet_file: FleetPath = None,
     rovers: Rovers = None,
     adapter: Adapter = None,
-    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
-    gcs: Annotated[str | None, typer.Option(help="per_vehicle or shared.")] = None,
+    autopilot: BuiltinOrExternal = None,
+    gcs: Gcs = None,
     port_offset: PortOffset = "0",
     allow_gcs_sysid: AllowGcsSysid = False,
     check: Annotated[bool, typer.Option(help="Look whether the ports are free here.")] = True,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 from pico_gz.core.port_owner import OFFSET_STEP, free_offset
-from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
@@ -54,7 +55,7 @@ def parse_speed(text: str | None) -> float | str | None:
         return float(text)
     except ValueError:
         raise ConfigError(
-            f"--speed takes a number or 'max', not {text!r}.", hint=did_you_mean(text, ["max"])
+            f"--speed {shlex.quote(text)}: expected a number, or max.",
         ) from None
 
 
@@ -62,4 +63,6 @@ def _whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ConfigError(f"--port-offset takes a whole number or 'auto', not {text!r}.") from None
+        raise ConfigError(
+            f"--port-offset {shlex.quote(text)}: expected a whole number, or auto."
+        ) from None

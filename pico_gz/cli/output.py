@@ -123,7 +123,7 @@ def _words(error: BaseException) -> tuple[str, str]:
     if isinstance(error, PicoGzError):
         return error.message, error.hint
     if isinstance(error, ClickException):
-        message = str(error.format_message())  # type: ignore[attr-defined]
+        message = _in_plain_words(str(error.format_message()))  # type: ignore[attr-defined]
         context = getattr(error, "ctx", None)
         return message, f"Try '{context.command_path} --help'." if context else ""
     if isinstance(error, typer.Abort | KeyboardInterrupt):
@@ -133,6 +133,27 @@ def _words(error: BaseException) -> tuple[str, str]:
         return f"{where}{error.strerror}.", ""
     hint = f"This is a defect of pico-gz; {DEBUG_VARIABLE}=1 shows where."
     return f"{type(error).__name__}: {error}", hint
+
+
+# What the checker of types writes -> what a person would.
+_PLAIN_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": (
+        "expected a whole number."
+    ),
+    "Input should be a valid number, unable to parse string as a number": "expected a number.",
+}
+_CHOICE = re.compile(r"Value error, (?P<word>.*) is not one of (?P<known>.*)\.")
+
+
+def _in_plain_words(message: str) -> str:
+    for words, plain in _PLAIN_WORDS.items():
+        message = message.replace(words, plain)
+    return _CHOICE.sub(_choice, message)
+
+
+def _choice(found: re.Match[str]) -> str:
+    *others, last = found["known"].replace("'", "").split(", ")
+    return f"{found['word']}: expected {', '.join(others)} or {last}."
 
 
 def print_progress(line: str) -> None:

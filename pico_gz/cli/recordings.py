@@ -28,8 +28,10 @@ Trust = Annotated[
 
 def replay(
     run: RunFolder,
-    speed: Annotated[float, typer.Option(help="Recorded seconds per second.")] = 1.0,
-    start: Annotated[float, typer.Option(help="Recorded time to begin at [s].")] = 0.0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Recorded seconds per second.")] = 1.0,
+    start: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Recorded time to begin at.")
+    ] = 0.0,
     paused: Annotated[bool, typer.Option("--paused", help="Begin with time held.")] = False,
     dashboard_bind: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where to serve the view.")
@@ -93,8 +95,8 @@ def plot(
 
 
 def diff(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B")],
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="A recording.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another one.")],
     as_json: AsJson = False,
 ) -> int:
     """Find the first difference of two recordings: step, vehicle, channel and field.
@@ -126,7 +128,7 @@ def diff(
 def rerun(
     run: RunFolder,
     by: Annotated[
-        RerunBy, typer.Option(help="What to repeat from: actuators, or seed.")
+        RerunBy, typer.Option(metavar="SOURCE", help="What to repeat from: actuators, or seed.")
     ] = RerunBy.ACTUATORS,
     trust: Trust = False,
     as_json: AsJson = False,

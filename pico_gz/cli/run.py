@@ -19,8 +19,10 @@ from pico_gz.cli.options import (
     AllowGcsSysid,
     AsJson,
     FleetPath,
+    Gcs,
     Layout,
     PortOffset,
+    Rovers,
     Seed,
     Speed,
 )
@@ -48,15 +50,15 @@ class MissionFrame(StrEnum):
 
 def run(
     fleet_file: FleetPath = None,
-    rovers: Annotated[int | None, typer.Option(help="Number of rovers, 1..255.")] = None,
+    rovers: Rovers = None,
     layout: Layout = None,
     adapter: Adapter = None,
     autopilot: Annotated[
-        str | None, typer.Option(help="builtin, external, none or script:NAME.")
+        str | None, typer.Option(metavar="NAME", help="builtin, external, none or script:NAME.")
     ] = None,
     speed: Speed = None,
     duration: Annotated[
-        float | None, typer.Option(help="Simulated seconds; 0 = until Ctrl-C.")
+        float | None, typer.Option(metavar="SECONDS", help="Simulated seconds; 0 = until Ctrl-C.")
     ] = None,
     until_done: Annotated[
         bool,
@@ -64,7 +66,10 @@ def run(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(help="--until-done: simulated seconds after which the run has failed."),
+        typer.Option(
+            metavar="SECONDS",
+            help="--until-done: simulated seconds after which the run has failed.",
+        ),
     ] = None,
     seed: Seed = None,
     mission: Annotated[
@@ -90,12 +95,14 @@ def run(
     dashboard_bind: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where the browser view listens.")
     ] = None,
-    gcs: Annotated[str | None, typer.Option(help="per_vehicle or shared.")] = None,
+    gcs: Gcs = None,
     rc: Annotated[
-        str, typer.Option(help="none, keyboard, joystick:PATH, udp or script:FILE.")
+        str,
+        typer.Option(metavar="SOURCE", help="none, keyboard, joystick:PATH, udp or script:FILE."),
     ] = "none",
     view: Annotated[
-        str, typer.Option(help="gazebo: its window shows what Lightweight computes.")
+        str,
+        typer.Option(metavar="NAME", help="gazebo: its window shows what Lightweight computes."),
     ] = "",
     port_offset: PortOffset = "0",
     allow_gcs_sysid: AllowGcsSysid = False,

@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
-from pico_gz.cli.options import AllowGcsSysid, AsJson, FleetPath, Layout, PortOffset, Rovers
+from pico_gz.cli.options import (
+    AllowGcsSysid,
+    AsJson,
+    BuiltinOrExternal,
+    FleetPath,
+    Layout,
+    PortOffset,
+    Rovers,
+)
 from pico_gz.cli.output import ExitCode, print_json
 from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.document import Finding, Severity
@@ -28,7 +36,7 @@ def world(
     fleet_file: FleetPath = None,
     rovers: Rovers = None,
     layout: Layout = None,
-    autopilot: Annotated[str | None, typer.Option(help="builtin or external.")] = None,
+    autopilot: BuiltinOrExternal = None,
     port_offset: PortOffset = "0",
     lidar: Annotated[bool, typer.Option("--lidar", help="A scanner on every rover.")] = False,
     camera: Annotated[bool, typer.Option("--camera", help="A camera on every rover.")] = False,
@@ -140,7 +148,7 @@ def _print_written(
 
 
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="WORLD.sdf ...")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.sdf", help="Worlds and models.")],
     container: Annotated[
         bool, typer.Option("--container", help="The world is to run in a container.")
     ] = False,

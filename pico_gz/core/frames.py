@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from math import floor
 
 from pico_gz.core import portable_math
+from pico_gz.core.portable_math import TWO_PI
 from pico_gz.errors import ConfigError
 
 # WGS-84.
@@ -168,7 +170,7 @@ def yaw_enu_from_ned(yaw_ned_rad: float) -> float:
 
 def wrap_pi(angle_rad: float) -> float:
     """Bring an angle into -pi <= angle < pi [rad]."""
-    return angle_rad - portable_math.TWO_PI * math.floor(angle_rad / portable_math.TWO_PI + 0.5)
+    return angle_rad - TWO_PI * floor(angle_rad / TWO_PI + 0.5)
 
 
 def wrap_deg_360(angle_deg: float) -> float:

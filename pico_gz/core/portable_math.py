@@ -40,7 +40,9 @@ _C2, _C4, _C6, _C8, _C10, _C12, _C14, _C16 = (
     (-1.0) ** k / math.factorial(2 * k) for k in range(1, 9)
 )
 _EXP_FIRST, *_EXP_REST = (1.0 / math.factorial(k) for k in range(13, -1, -1))
-_ATAN_FIRST, *_ATAN_REST = ((-1.0) ** k / (2 * k + 1) for k in range(11, -1, -1))
+_A3, _A5, _A7, _A9, _A11, _A13, _A15, _A17, _A19, _A21, _A23 = (
+    (-1.0) ** k / (2 * k + 1) for k in range(1, 12)
+)
 
 
 def sincos_small(angle_rad: float) -> tuple[float, float]:
@@ -85,9 +87,8 @@ def atan2(y: float, x: float) -> float:
         t = (t - 1.0) / (t + 1.0)
     t = t / (1.0 + math.sqrt(1.0 + t * t))
     q = t * t
-    series = _ATAN_FIRST
-    for coefficient in _ATAN_REST:
-        series = series * q + coefficient
+    high = _A13 + q * (_A15 + q * (_A17 + q * (_A19 + q * (_A21 + q * _A23))))
+    series = 1.0 + q * (_A3 + q * (_A5 + q * (_A7 + q * (_A9 + q * (_A11 + q * high)))))
     angle = 2.0 * (t * series)
     if upper:
         angle = QUARTER_PI + angle

@@ -25,7 +25,7 @@ def resource_path(name: str) -> Path:
             return path
     raise MissingProgramError(
         f"{name!r} is missing from this installation of pico-gz.",
-        hint="pip install --force-reinstall pico-gz",
+        hint="Install pico-gz again, from its clone or wheel.",
     )
 
 

@@ -10,13 +10,13 @@ not say enough (``GpsData | None``, a list of records), ``_state_types`` names i
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
-import numpy as np
 
 from pico_gz.errors import ConfigError
 
@@ -95,10 +95,11 @@ def to_plain(value: Any) -> Any:
 def _object_to_plain(value: Any) -> Any:
     if isinstance(value, HasState):
         return value.save_state()
-    if isinstance(value, np.ndarray):
-        return {_ARRAY_KEY: [value.dtype.str, list(value.shape), value.tobytes()]}
-    if isinstance(value, np.generic):
-        return value.item()
+    if np := sys.modules.get("numpy"):  # who has an array has imported it
+        if isinstance(value, np.ndarray):
+            return {_ARRAY_KEY: [value.dtype.str, list(value.shape), value.tobytes()]}
+        if isinstance(value, np.generic):
+            return value.item()
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, msgspec.Struct):
@@ -109,6 +110,8 @@ def _object_to_plain(value: Any) -> Any:
 def from_plain(saved: Any, like: Any) -> Any:
     """Turn a plain value back into the kind of value that ``like`` is."""
     if isinstance(saved, Mapping) and _ARRAY_KEY in saved:
+        import numpy as np
+
         dtype, shape, data = saved[_ARRAY_KEY]
         return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape).copy()
     if isinstance(like, Enum):

@@ -27,6 +27,7 @@ from pico_gz.errors import (
     SimulatorTimeoutError,
     UnknownVehicleError,
 )
+from pico_gz.gazebo.covered_ground import covered_ground, overlap
 from pico_gz.gazebo.exchange import PicoExchange, ServoExchange, WireStats
 from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, id_text, open_link
 from pico_gz.gazebo.install import find_gazebo
@@ -36,6 +37,7 @@ from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
 from pico_gz.gazebo.world_control import FleetControl
 from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults
+from pico_gz.simulator.overlaps import pose_of
 from pico_gz.wire.datagrams import Network, UdpNetwork
 from pico_gz.wire.servo import (
     drive_channels,
@@ -205,16 +207,32 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _add_vehicle(self, config: VehicleConfig) -> None:
         control = self._world_control
+        spec = self._rover_of(config)
         if self._wire is not None and control is not None and config.id not in self._in_world:
+            self._require_room(config, spec)
             control.spawn(config)
             self._in_world.add(config.id)
-        spec = self._rover_of(config)
         self._specs[config.id] = spec
         self._channels[config.id] = config.channels
         if self.config.ardupilot_compat:
             self._sensors.add(config, spec)
         if self._wire is not None:
             self._open_link(config)
+
+    def _require_room(self, config: VehicleConfig, spec: RoverSpec) -> None:
+        """Refuse a place inside another vehicle: Gazebo would throw them apart."""
+        wanted = covered_ground(config.pose, spec)
+        there = [
+            self._vehicles[i].label
+            for i, truth in self.receive_truth().items()
+            if i in self._vehicles
+            and overlap(wanted, covered_ground(pose_of(truth), self._specs[i]))
+        ]
+        if there:
+            raise ConfigError(
+                f"{config.label} cannot be added: it would stand inside {', '.join(there)}.",
+                hint="Give it another pose.",
+            )
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
         """Take the vehicle out of the fleet; its plugin is still spoken to.

@@ -131,20 +131,26 @@ class FleetWire:
         """Take every vehicle's records, one vehicle after the other; the usual step.
 
         All of them are needed anyway, so the order costs nothing, and waiting for the one
-        that must come next is cheaper than asking who has come. False when a vehicle keeps
-        us waiting: then ``_collect_patiently`` looks after repeats, newcomers and stalls.
+        that must come next is cheaper than asking who has come. A vehicle's next frame leaves
+        as soon as its record is here, while the others' are still on their way. False when a
+        vehicle keeps us waiting: then ``_collect_patiently`` looks after repeats, newcomers and
+        stalls.
         """
         target_us = self._target_us
         now_s = self._asked_s
         while now_s < deadline_s:
-            finished = True
+            began_s = 0.0
             for lane in self.lanes.values():
                 if lane.joining or not lane.awaited or not self._take_turn(lane):
                     return False
-                finished = finished and lane.exchange.clock.time_us >= target_us
-            if finished:
+                if lane.exchange.clock.time_us < target_us:
+                    now_s = self._poller.now_s()
+                    began_s = began_s or now_s
+                    lane.send(lane.exchange.start(now_s))
+            if not began_s:
                 return True
-            now_s = self._start_frames(self._poller.now_s())
+            # Only now: round trips of records that were under way count from the frames before.
+            now_s = self._note_sending(began_s)
         return False
 
     def _take_turn(self, lane: VehicleLink) -> bool:

@@ -8,6 +8,7 @@ protocol version.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
@@ -34,8 +35,9 @@ MAX_FRAME_BYTES = HEADER_V2 + 255 + CRC_BYTES + SIGNATURE_BYTES
 AUTOPILOT_COMPONENT = 1
 SETUP_SIGNING_ID = 256
 
-_HEADER_V1_STRUCT = struct.Struct("<BBBBBB")
-_HEADER_V2_STRUCT = struct.Struct("<BBBBBBBHB")
+# Without the magic byte, which the checksum leaves out.
+_HEADER_V1_STRUCT = struct.Struct("<BBBBB")
+_HEADER_V2_STRUCT = struct.Struct("<BBBBBBHB")
 _CRC_STRUCT = struct.Struct("<H")
 
 _messages_by_id: dict[int, Any] = dict(mav.mavlink_map)
@@ -54,7 +56,7 @@ _crc: Any = getattr(mav, "mcrf4xx", None) or _slow_crc
 _CRC_START = 0xFFFF
 
 
-class Outgoing(msgspec.Struct, frozen=True):
+class Outgoing(msgspec.Struct, frozen=True, gc=False):
     """A packed message that still lacks what depends on the receiver.
 
     Attributes:
@@ -92,38 +94,43 @@ def pack(message: Message, *, keep: bool = False) -> Outgoing:
 
 
 class Packer:
-    """Packs one kind of message from its fields, without the message object in between.
+    """Packs one kind of message from its fields, without the message object in between."""
 
-    For messages that are streamed; those with array fields go through ``pack``.
-    """
-
-    __slots__ = ("_defaults", "_kind", "_msg_id", "_pack", "_wire_order")
+    __slots__ = ("_count", "_extensions", "_msg_id", "_name", "_pack", "_wire_order")
 
     def __init__(self, kind: Any) -> None:
-        self._kind = kind
         self._msg_id: int = kind.id
-        self._defaults: tuple[Any, ...] = kind.__init__.__defaults__ or ()
-        plain = not any(kind.array_lengths)
-        self._pack = kind.unpacker.pack if plain else None
-        places = [kind.fieldnames.index(name) for name in kind.ordered_fieldnames]
-        in_order = places == list(range(len(places)))
-        self._wire_order = itemgetter(slice(None)) if in_order else itemgetter(*places)
+        self._name: str = kind.msgname
+        self._pack: Callable[..., bytes] = kind.unpacker.pack
+        lengths = dict(zip(kind.ordered_fieldnames, kind.array_lengths, strict=True))
+        # Where each field's values stand in the fields: an array has several, a text one.
+        places: dict[str, range] = {}
+        self._count = 0
+        for name, type_name in zip(kind.fieldnames, kind.fieldtypes, strict=True):
+            values = 1 if type_name == "char" else max(1, lengths[name])
+            places[name] = range(self._count, self._count + values)
+            self._count += values
+        order = [place for name in kind.ordered_fieldnames for place in places[name]]
+        self._wire_order = itemgetter(*order) if len(order) > 1 else tuple
+        self._extensions: tuple[Any, ...] = ()
+        for default in kind.__init__.__defaults__ or ():
+            self._extensions += tuple(default) if isinstance(default, tuple | list) else (default,)
 
     def __call__(self, fields: tuple[Any, ...]) -> Outgoing:
-        """Pack the fields, in the order of the message's definition; extensions may lack.
+        """Pack the fields, in the order of the message's definition.
+
+        The values of an array stand one by one; extensions may lack.
 
         Raises:
             EncodeError: a field does not fit its type.
         """
-        if self._pack is None:
-            return pack(self._kind(*fields))
-        missing = len(self._kind.fieldnames) - len(fields)
+        missing = self._count - len(fields)
         if missing:
-            fields += self._defaults[len(self._defaults) - missing :]
+            fields += self._extensions[len(self._extensions) - missing :]
         try:
             return Outgoing(self._msg_id, self._pack(*self._wire_order(fields)), False)
         except (struct.error, OverflowError) as error:
-            raise EncodeError(f"{self._kind.msgname} cannot be packed: {error}.") from error
+            raise EncodeError(f"{self._name} cannot be packed: {error}.") from error
 
 
 @cache
@@ -165,14 +172,13 @@ def frame(
     """
     msg_id = out.msg_id
     if v1:
-        payload = out.payload[: v1_payload_bytes(msg_id)]
+        magic, payload = b"\xfe", out.payload[: v1_payload_bytes(msg_id)]
         head = _HEADER_V1_STRUCT.pack(
-            MAGIC_V1, len(payload), sequence, system_id, AUTOPILOT_COMPONENT, msg_id
+            len(payload), sequence, system_id, AUTOPILOT_COMPONENT, msg_id
         )
     else:
-        payload = out.payload.rstrip(b"\0") or b"\0"
+        magic, payload = b"\xfd", out.payload.rstrip(b"\0") or b"\0"
         head = _HEADER_V2_STRUCT.pack(
-            MAGIC_V2,
             len(payload),
             flags,
             0,
@@ -183,7 +189,8 @@ def frame(
             msg_id >> 16,
         )
     body = head + payload
-    return body + _CRC_STRUCT.pack(_crc(body[1:] + _crc_extra_bytes[msg_id], _CRC_START))
+    crc = _crc(body + _crc_extra_bytes[msg_id], _CRC_START)
+    return magic + body + _CRC_STRUCT.pack(crc)
 
 
 def is_signed(raw: bytes) -> bool:

@@ -17,7 +17,7 @@ from pico_gz.mavlink.codec import Message, Outgoing, Packer, mav
 
 _RC_SLOTS = 18
 _SERVOS = 16
-_BATTERY_CELLS = 10
+_NO_CELLS = (0xFFFF,) * 9  # the whole battery stands in the first of ten
 _FREE_BYTES = 65_536
 
 U8_MAX = 0xFF
@@ -38,11 +38,15 @@ def whole(value: float, low: int, high: int, *, nan: int = 0) -> int:
 
 def i16(value: float) -> int:
     """Fit into a signed 16-bit field."""
+    if -32768.0 <= value < 32767.0:
+        return math.floor(value + 0.5)
     return whole(value, -32768, 32767)
 
 
 def u16(value: float, *, nan: int = 0) -> int:
     """Fit into an unsigned 16-bit field."""
+    if 0.0 <= value < 65535.0:
+        return math.floor(value + 0.5)
     return whole(value, 0, U16_MAX, nan=nan)
 
 
@@ -153,11 +157,14 @@ def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Fields:
 @_fields_of(mav.MAVLink_raw_imu_message)
 def _raw_imu(t: Telemetry, _: TelemetrySource) -> Fields:
     milli_g = 1000.0 / 9.80665
+    ax, ay, az = t.accel_mps2
+    gx, gy, gz = t.gyro_radps
+    mx, my, mz = t.mag_gauss
     return (
         t.time_us,
-        *(i16(axis * milli_g) for axis in t.accel_mps2),
-        *(i16(axis * 1000.0) for axis in t.gyro_radps),
-        *(i16(axis * 1000.0) for axis in t.mag_gauss),
+        *(i16(ax * milli_g), i16(ay * milli_g), i16(az * milli_g)),
+        *(i16(gx * 1000.0), i16(gy * 1000.0), i16(gz * 1000.0)),
+        *(i16(mx * 1000.0), i16(my * 1000.0), i16(mz * 1000.0)),
         0,
         i16(t.temperature_c * 100.0),
     )
@@ -264,14 +271,13 @@ def _position_target_global_int(t: Telemetry, _: TelemetrySource) -> Fields | No
 
 @_fields_of(mav.MAVLink_battery_status_message)
 def _battery_status(t: Telemetry, _: TelemetrySource) -> Fields:
-    voltages = [U16_MAX] * _BATTERY_CELLS
-    voltages[0] = whole(t.battery_v * 1000.0, 0, U16_MAX - 1)
     return (
         0,
         mav.MAV_BATTERY_FUNCTION_ALL,
         mav.MAV_BATTERY_TYPE_LIPO,
         32767,
-        voltages,
+        whole(t.battery_v * 1000.0, 0, U16_MAX - 1),
+        *_NO_CELLS,
         i16(t.battery_a * 100.0),
         i32(t.battery_consumed_mah),
         -1,
@@ -330,7 +336,7 @@ def _home_position(t: Telemetry, _: TelemetrySource) -> Fields | None:
         t.home_lon_e7,
         i32(t.home_alt_m * 1000.0),
         *(0.0, 0.0, 0.0),
-        [1.0, 0.0, 0.0, 0.0],
+        *(1.0, 0.0, 0.0, 0.0),
         *(0.0, 0.0, 0.0),
         t.time_us,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
 from pico_gz.run.overload import PaceMonitor
 from pico_gz.run.rc_setup import RcFeeder, open_rc
-from pico_gz.run.recording.run_folder import RunFolder
+from pico_gz.run.recording.run_folder import RunFolder, kept_params
 from pico_gz.run.result import RunResult, summarize
 from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
 from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
@@ -247,8 +247,7 @@ class FleetRun:
         )
         for pilot in commanded.values():
             opened.callback(pilot.params.flush)
-        if commanded:
-            self._note_kept_parameters(commanded)
+        self._note_kept_parameters()
         return commanded, to_start
 
     def _open_recording(
@@ -264,7 +263,6 @@ class FleetRun:
             folder,
             self.fleet,
             input_folder=self.options.run_folder,
-            kept_params=self._param_dir(),
             options={name: getattr(self.options, name) for name in kept},
         )
         recording = RunRecording(
@@ -323,19 +321,18 @@ class FleetRun:
         """Where parameters that a ground station sets are kept, if they are."""
         return self.options.run_folder / self.fleet.name if self.fleet.keep_params else None
 
-    def _note_kept_parameters(self, vehicle_ids: Iterable[int]) -> None:
+    def _note_kept_parameters(self) -> None:
         """Name the files of kept parameters, and which of them are in force."""
-        folder = self._param_dir()
-        if folder is None:
+        files = list(kept_params(self.fleet, self.options.run_folder).values())
+        if not files:
             return
-        names = [self.fleet.vehicle(i).config.label for i in vehicle_ids]
         self.notes += [
-            f"{name} starts with the parameters kept in {folder}/{name}.parm"
-            for name in names
-            if (folder / f"{name}.parm").exists()
+            f"{file.stem} starts with the parameters kept in {file}"
+            for file in files
+            if file.exists()
         ]
-        files = f"{names[0]}.parm" if len(names) == 1 else f"{names[0]}.parm .. {names[-1]}.parm"
-        self._connections.append(f"Parameters set by a ground station are kept in {folder}/{files}")
+        last = f" .. {files[-1].name}" if len(files) > 1 else ""
+        self._connections.append(f"Parameters set by a ground station are kept in {files[0]}{last}")
 
     def _to_view(self, fleet: FleetConfig) -> FleetConfig:
         if not self.options.view:

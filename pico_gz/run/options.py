@@ -57,11 +57,11 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.duration_s is not None and not 0.0 <= self.duration_s < 1e9:
             raise ConfigError(
-                f"A duration of {self.duration_s} s is not possible.",
+                f"A duration of {self.duration_s:g} s is not possible.",
                 hint="Give seconds, or 0 to run until Ctrl-C.",
             )
         if self.timeout_s is not None and not 0.0 < self.timeout_s < 1e9:
-            raise ConfigError(f"A timeout of {self.timeout_s} s is not possible.")
+            raise ConfigError(f"A timeout of {self.timeout_s:g} s is not possible.")
         if self.timeout_s is not None and not self.until_done:
             raise ConfigError(
                 "--timeout belongs to --until-done.", hint="--duration S ends a run in any case."

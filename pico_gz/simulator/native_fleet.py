@@ -11,7 +11,7 @@ import ctypes
 import struct
 import weakref
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import Any, Protocol
 
 from pico_gz.core.frames import LocalFrame
@@ -21,6 +21,7 @@ from pico_gz.simulator.models import SensorModel
 from pico_gz.simulator.native_layout import CANDIDATES, MOTION, OUT, Section
 from pico_gz.simulator.native_sensors import (
     covers_sensors,
+    has_battery_or_range,
     pack_sensors,
     read_record,
     unpack_sensors,
@@ -83,6 +84,16 @@ class Records(Mapping[int, SensorData]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def keys(self) -> KeysView[int]:
+        """The vehicles, as they are: a dict is made of this with every step."""
+        return self._places.keys()
+
+    def has_battery_or_range(self, vehicle_id: int) -> bool:
+        """Whether a battery or rangefinder may have a sample, without building it."""
+        if vehicle_id in self._built:
+            return True
+        return has_battery_or_range(self._buffer, self._places[vehicle_id][0])
 
     def complete(self) -> None:
         """Build what was not read; the core is about to overwrite it."""

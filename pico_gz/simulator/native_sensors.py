@@ -27,6 +27,7 @@ from pico_gz.simulator.native_layout import (
 from pico_gz.simulator.sensor_suite import SensorSuite
 
 _FIRST = struct.Struct("=q7d2q")  # flags, IMU, ticks: new in nearly every step
+_FLAGS = struct.Struct("=q")
 _FIRST_AT = OUT.offset_of("flags")
 _FIX, _FIX_AT = struct.Struct("=11d"), OUT.offset_of("fix")
 _MAG, _MAG_AT = struct.Struct("=3d"), OUT.offset_of("mag")
@@ -69,6 +70,11 @@ def unpack_sensors(suite: SensorSuite, buffer: bytearray, start: int) -> None:
 def _sensor(suite: SensorSuite, section: Section) -> Any:
     _, _, name = section.owner.partition(".")
     return getattr(suite, name) if name else suite
+
+
+def has_battery_or_range(buffer: bytearray, start: int) -> bool:
+    """Whether a vehicle's battery or rangefinders were measured in the last step."""
+    return bool(_FLAGS.unpack_from(buffer, start + _FIRST_AT)[0] & (_BATTERY_NEW | _RANGES_NEW))
 
 
 def read_record(buffer: bytearray, start: int, suite: Any, now_us: int) -> SensorData:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from pico_gz.core.frames import LocalFrame
 from pico_gz.simulator.native_layout import TERRAIN_FLAT, TERRAIN_MAP, TERRAIN_RAMP, WORLD
 from pico_gz.simulator.obstacles import Outline
-from pico_gz.simulator.random import normal_arrays
+from pico_gz.simulator.random import normal_lists
 from pico_gz.simulator.rover import WindVector
 from pico_gz.simulator.terrain import FlatTerrain, HeightmapTerrain, RampTerrain, Terrain
 
@@ -71,7 +71,7 @@ class CoreWorld:
     def _values_of(
         self, terrain: Terrain | None, frame: LocalFrame, outlines: Sequence[Outline]
     ) -> SimpleNamespace:
-        starts, widths = normal_arrays()
+        starts, widths = normal_lists()
         shapes = [
             number
             for o in outlines
@@ -99,8 +99,8 @@ class CoreWorld:
             sin_lon=frame.sin_lon,
             cos_lon=frame.cos_lon,
             origin_ecef_m=frame.origin_ecef_m,
-            starts=self._keep(array("d", starts.tolist())),
-            widths=self._keep(array("d", widths.tolist())),
+            starts=self._keep(array("d", starts)),
+            widths=self._keep(array("d", widths)),
             rovers=0,
             count=0,
             candidates=0,

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.messages import VehicleTruth
+from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.simulator.obstacles import Obstacle, outline
@@ -22,6 +25,12 @@ class Footprint(NamedTuple):
     north_m: float
     east_m: float
     radius_m: float
+
+
+def pose_of(truth: VehicleTruth) -> Pose:
+    """Where a vehicle stands, as a pose."""
+    yaw_deg = yaw_from_quat(truth.quat_wxyz) * DEG_PER_RAD
+    return Pose(north_m=truth.north_m, east_m=truth.east_m, yaw_deg=yaw_deg)
 
 
 def footprint(name: str, pose: Pose, spec: RoverSpec) -> Footprint:

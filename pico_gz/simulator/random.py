@@ -7,17 +7,20 @@ mean 0, variance 1 and stays within 4.2 sigma.
 The key is (seed, vehicle, stream). So a vehicle draws the same numbers alone and in a fleet,
 drawing ahead in blocks changes nothing, and a snapshot needs no more than a counter. The mixer
 is SplitMix64's. The functions for one draw are the reference; ``NormalStream`` gives the same
-bits in bulk.
+bits in bulk, with NumPy, which is imported only there: the native core draws by itself.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
-from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from pico_gz.core.npy_table import read_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # The upper 13 bits of a draw choose the piece, the other 51 the place along it.
 CELL_BITS = 13
@@ -25,22 +28,22 @@ PLACE_BITS = 64 - CELL_BITS
 PLACE_MASK = (1 << PLACE_BITS) - 1
 PLACE_SCALE = 2.0**-PLACE_BITS
 
-Table = NDArray[np.float64]
-
-
-@cache
-def normal_arrays() -> tuple[Table, Table]:
-    """Return where each piece starts and how far it goes."""
-    data = resources.files("pico_gz.simulator").joinpath("data/normal_quantiles.npy").read_bytes()
-    ends: Table = np.load(BytesIO(data), allow_pickle=False)
-    return ends[:-1].copy(), ends[1:] - ends[:-1]
-
 
 @cache
 def normal_lists() -> tuple[list[float], list[float]]:
-    """Return the same as lists, for single draws."""
-    starts, widths = normal_arrays()
-    return starts.tolist(), widths.tolist()
+    """Return where each piece starts and how far it goes."""
+    _, ends = read_table("pico_gz.simulator", "data/normal_quantiles.npy")
+    starts = ends.tolist()
+    return starts[:-1], [end - start for start, end in pairwise(starts)]
+
+
+@cache
+def normal_arrays() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the same as arrays, for many draws at once."""
+    import numpy as np
+
+    starts, widths = normal_lists()
+    return np.array(starts), np.array(widths)
 
 
 _MASK = (1 << 64) - 1
@@ -82,6 +85,8 @@ def normal(key: int, index: int) -> float:
 
 def bits_array(key: int, first: int, count: int) -> NDArray[np.uint64]:
     """Return ``count`` draws from index ``first`` on."""
+    import numpy as np
+
     drawn = np.arange(count, dtype=np.uint64) * np.uint64(_GOLDEN)
     drawn += np.uint64((key + (first + 1) * _GOLDEN) & _MASK)
     shifted = drawn >> np.uint64(30)
@@ -97,6 +102,8 @@ def bits_array(key: int, first: int, count: int) -> NDArray[np.uint64]:
 
 def normal_array(key: int, first: int, count: int) -> NDArray[np.float64]:
     """Return ``count`` normal draws from index ``first`` on."""
+    import numpy as np
+
     drawn = bits_array(key, first, count)
     cells = (drawn >> np.uint64(PLACE_BITS)).astype(np.intp)
     drawn &= np.uint64(PLACE_MASK)

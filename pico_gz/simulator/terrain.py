@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos
 from pico_gz.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Terrain(Protocol):
@@ -117,6 +118,8 @@ class HeightmapTerrain:
         north_m: float | None = None,
         east_m: float | None = None,
     ) -> None:
+        import numpy as np  # on use: most worlds are flat
+
         try:
             heights = np.array(heights_m, dtype=np.float64)
         except ValueError as error:
@@ -139,6 +142,8 @@ class HeightmapTerrain:
         Raises:
             ConfigError: the file cannot be read or holds no table of numbers.
         """
+        import numpy as np
+
         path = Path(path)
         try:
             if path.suffix == ".npy":
@@ -189,6 +194,8 @@ class HeightmapTerrain:
 
 
 def _real_numbers(table: NDArray[Any]) -> NDArray[np.float64]:
+    import numpy as np
+
     if np.iscomplexobj(table):
         raise TypeError("complex heights")
     return np.asarray(table, dtype=np.float64)

@@ -9,19 +9,17 @@ poles. Only exact operations are used, so the field's bits are the same on every
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
-from importlib import resources
-from io import BytesIO
 from typing import ClassVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from pico_gz.core import portable_math
 from pico_gz.core.frames import LocalFrame
+from pico_gz.core.npy_table import read_table
 from pico_gz.core.portable_math import exp
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S
@@ -89,11 +87,10 @@ def magnetic_field(lat_deg: float, lon_deg: float, alt_m: float, on: date) -> Ma
     # The field of a dipole falls with the cube of the distance.
     shrink = _EARTH_RADIUS_M / (_EARTH_RADIUS_M + alt_m)
     factor = _GAUSS_PER_NT * shrink * shrink * shrink
-    table = _table()
     sums = [0.0, 0.0, 0.0]
     for row, row_weight in zip(rows, row_weights, strict=True):
         for column, column_weight in zip(columns, column_weights, strict=True):
-            cell = _cell(table, row, column)
+            cell = _cell(row, column)
             for axis in range(3):
                 value = cell[axis] + years * cell[3 + axis]
                 sums[axis] += row_weight * column_weight * value
@@ -101,21 +98,20 @@ def magnetic_field(lat_deg: float, lon_deg: float, alt_m: float, on: date) -> Ma
 
 
 @cache
-def _table() -> NDArray[np.float32]:
+def _table() -> tuple[tuple[int, ...], array[float]]:
     """Return the table: latitude, longitude, (N, E, D [nT], change of each per year)."""
-    data = resources.files("pico_gz.simulator").joinpath("data/magnetic_field.npy").read_bytes()
-    table: NDArray[np.float32] = np.load(BytesIO(data), allow_pickle=False)
-    return table
+    return read_table("pico_gz.simulator", "data/magnetic_field.npy")
 
 
-def _cell(table: NDArray[np.float32], row: int, column: int) -> list[float]:
+def _cell(row: int, column: int) -> list[float]:
     """Return one grid point; rows past a pole are met half a turn away, looking back."""
-    rows, columns = table.shape[:2]
+    (rows, columns, count), numbers = _table()
     beyond = row < 0 or row >= rows
     if beyond:
         row = -row if row < 0 else 2 * (rows - 1) - row
         column += columns // 2
-    values: list[float] = table[row, column % columns].tolist()
+    start = (row * columns + column % columns) * count
+    values = numbers[start : start + count].tolist()
     if beyond:
         values = [-v if i % 3 < 2 else v for i, v in enumerate(values)]
     return values

@@ -137,6 +137,20 @@ class _View:
         await feed.serve()
 
 
+class _Server(uvicorn.Server):
+    """Ends with every accepted connection closed, also those whose other end does not read."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        # Connections that were accepted a moment ago get their protocol, and are closed too.
+        await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # a transport closes its socket with the loop's next turn
+
+
 class ViewServer:
     """Serves an application from construction until ``close``.
 
@@ -166,7 +180,7 @@ class ViewServer:
         self._before_close: list[Callable[[], None]] = []
         self._is_published = is_published
         self._on_close: list[Callable[[], None]] = []
-        self._server = uvicorn.Server(
+        self._server = _Server(
             uvicorn.Config(
                 app,
                 ws="websockets-sansio",

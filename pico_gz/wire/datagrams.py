@@ -47,10 +47,12 @@ class DatagramTransport(Protocol):
         """The next datagram and its sender, or None when there is none now."""
         ...
 
-    def receive_soon(self) -> tuple[bytes, Address] | None:
+    def receive_soon(self, spin_s: float = 0.0) -> tuple[bytes, Address] | None:
         """The next datagram and its sender; waits about ``SOON_S`` for one to come.
 
         The cheapest way to get the one datagram that must come next: one call of the kernel.
+        To sleep and wake up takes longer than a quick peer, so it looks again and again for
+        ``spin_s`` before it sleeps, unless that was in vain a moment ago.
         """
         ...
 
@@ -117,6 +119,8 @@ class Network(Protocol):
 _BUFFER_BYTES = 1 << 20
 # The socket itself blocks, with the kernel's own time-out; this makes one call return at once.
 _NOW = socket.MSG_DONTWAIT
+# After a spin in vain: the peer is slow, or needs the processor that the spin takes.
+_SPIN_PAUSE_S = 0.01
 _SOON = struct.pack("@ll", 0, round(SOON_S * US_PER_S))
 
 
@@ -151,6 +155,7 @@ class UdpTransport:
         self._accept_from = accept_from
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
+        self._spin_from_s = 0.0
         self.refused = 0
 
     def _bind(self, host: str, port: int) -> None:
@@ -211,7 +216,13 @@ class UdpTransport:
     def receive(self) -> tuple[bytes, Address] | None:
         return self._receive(_NOW)
 
-    def receive_soon(self) -> tuple[bytes, Address] | None:
+    def receive_soon(self, spin_s: float = 0.0) -> tuple[bytes, Address] | None:
+        if spin_s > 0.0 and (now_s := time.monotonic()) >= self._spin_from_s:
+            has_come, until_s = self._poll.poll, now_s + spin_s
+            while not has_come(0):
+                if time.monotonic() > until_s:
+                    self._spin_from_s = until_s + _SPIN_PAUSE_S
+                    break
         return self._receive(0)
 
     def _receive(self, flags: int) -> tuple[bytes, Address] | None:
@@ -229,7 +240,7 @@ class UdpTransport:
                 return None
 
     def wait(self, timeout_s: float) -> bool:
-        return bool(self._poll.poll(max(0.0, 1e3 * timeout_s)))
+        return bool(self._poll.poll(1e3 * timeout_s if timeout_s > 0.0 else 0))
 
     def close(self) -> None:
         self._socket.close()

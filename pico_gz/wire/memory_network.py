@@ -64,7 +64,7 @@ class MemoryTransport:
             return None
         return data[:RECEIVE_BYTES], sender
 
-    def receive_soon(self) -> tuple[bytes, Address] | None:
+    def receive_soon(self, spin_s: float = 0.0) -> tuple[bytes, Address] | None:
         return self.receive() if self._inbox or self.wait(SOON_S) else None
 
     def wait(self, timeout_s: float) -> bool:

@@ -24,7 +24,8 @@ FRAME_COUNT_MODULUS = 1 << 32
 
 _PACKET_16 = struct.Struct("<HHI16H")
 _PACKET_32 = struct.Struct("<HHI32H")
-_HEADER = struct.Struct("<HHI")
+# Magic, frame rate [Hz], frame count; the pulse widths follow.
+HEADER = struct.Struct("<HHI")
 _MAGIC_HINT = (
     f"Servo packets carry magic {MAGIC_16} (16 channels, {SIZE_16} bytes) or "
     f"{MAGIC_32} (32 channels, {SIZE_32} bytes); start the autopilot with --model JSON, and set "
@@ -71,11 +72,11 @@ class ServoTemplate:
         packet = encode_servo(frame_rate_hz, 0, pwm_us)
         self._frame_rate_hz = frame_rate_hz
         self._magic = MAGIC_16 if len(packet) == SIZE_16 else MAGIC_32
-        self._tail = packet[_HEADER.size :]
+        self._tail = packet[HEADER.size :]
 
     def packet(self, frame_count: int) -> bytes:
         """Return the packet of a frame."""
-        return _HEADER.pack(self._magic, self._frame_rate_hz, frame_count) + self._tail
+        return HEADER.pack(self._magic, self._frame_rate_hz, frame_count) + self._tail
 
 
 def decode_servo(data: bytes) -> ServoPacket:

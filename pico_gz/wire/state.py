@@ -172,23 +172,57 @@ def encode_plain_state(
     position_ned_m: Vector3,
     quat_wxyz: Quaternion,
     velocity_ned_mps: Vector3,
+    optional: bytes = b"",
 ) -> bytes:
-    """Return a record without optional keys as one datagram, faster than ``encode_state``.
+    """Return a record as one datagram, faster than ``encode_state``; the same bytes.
+
+    Args:
+        timestamp_s: and the others: as in ``StateRecord``.
+        imu: rate and specific force.
+        position_ned_m: from the autopilot's home [m].
+        quat_wxyz: body FRD to NED.
+        velocity_ned_mps: [m/s].
+        optional: what ``SlowKeys.encode`` gave; kept by the caller while nothing changes.
 
     Raises:
-        EncodeError: a number that is not finite.
+        EncodeError: a number that is not finite, or a record that is too long.
     """
-    return _framed(_PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps))
+    body = _encoder.encode(
+        _PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps)
+    )
+    return _checked(b"\n%b%b}\n" % (body[:-1], optional) if optional else b"\n%b\n" % body)
+
+
+class SlowKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The keys of a ``StateRecord`` that change seldom, in their order on the wire."""
+
+    rng_6: float | None = None
+    rng_5: float | None = None
+    rng_4: float | None = None
+    rng_3: float | None = None
+    rng_2: float | None = None
+    rng_1: float | None = None
+    rc: dict[str, float] | None = None
+    battery: BatteryRecord | None = None
+    no_lockstep: bool | None = None
+
+    def encode(self) -> bytes:
+        """The text for ``encode_plain_state``; nothing when there is none of them."""
+        body = _encoder.encode(self)
+        return b",%b" % body[1:-1] if len(body) > 2 else b""
 
 
 def _framed(record: msgspec.Struct, extra: msgspec.Struct | None = None) -> bytes:
     body = _encoder.encode(record)
     if extra is not None:
         body = b"%b,%b" % (body[:-1], _encoder.encode(extra)[1:])
+    return _checked(b"\n%b\n" % body)
+
+
+def _checked(data: bytes) -> bytes:
     # The encoder writes NaN and infinity as null, which the autopilot would misread.
-    if b"null" in body:
+    if b"null" in data:
         raise EncodeError("A state record has a number that is not finite.")
-    data = b"\n%b\n" % body
     if len(data) >= MAX_REPLY_BYTES:
         raise EncodeError(f"State record of {len(data)} bytes; the limit is {MAX_REPLY_BYTES}.")
     return data

@@ -1,8 +1,9 @@
 """Reads damaged recordings: whatever their bytes are, a reader raises no other than its own errors.
 
 ``python tests/fuzz/recording_fuzz.py --runs N`` looks for inputs that reach new code (with
-``atheris``), starting from ``corpus/``. Inputs that raised something else, or took long, go to
-``found/`` in the working folder. ``--write-corpus`` makes the first inputs again.
+``atheris``), starting from ``corpus/``: a recording in its parts, and damaged parts
+(``PART-HASH``) that earlier searches found to reach more code. Inputs that raised something else,
+or took long, go to ``found/`` in the working folder. ``--write-corpus`` makes the parts again.
 
 The first byte of an input says which part of a recording the others are.
 """
@@ -215,6 +216,11 @@ def damaged(draw: random.Random, data: bytes) -> bytes:
     return bytes(found[:MAX_BYTES])
 
 
+def worth_damaging(inputs: list[bytes]) -> list[bytes]:
+    """Without those of a few bytes: damage makes nothing but noise of them."""
+    return [data for data in inputs if len(data) > 16]
+
+
 def search(runs: int) -> int:
     """Look for new code with atheris; returns the exit code."""
     if atheris is None:
@@ -244,9 +250,10 @@ def try_at_random(runs: int, seed: int = 1) -> int:
     """Damage the corpus so often; returns the number of inputs that raised."""
     target, draw = Target(), random.Random(seed)
     inputs = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
+    large = worth_damaging(inputs)
     problems = 0
     for number in range(runs):
-        data = damaged(draw, draw.choice(inputs)) if number >= len(inputs) else inputs[number]
+        data = damaged(draw, draw.choice(large)) if number >= len(inputs) else inputs[number]
         try:
             target(data)
         except Exception as exc:

@@ -56,6 +56,7 @@ class Ground:
         self.mission_accepted = False
         self.heartbeats = 0
         self.parameters: dict[str, float] = {}
+        self.parameter_count = 0
 
     def poll(self) -> None:
         """Read what has arrived and answer what must be answered."""
@@ -89,6 +90,7 @@ class Ground:
 
     def _on_param_value(self, message) -> None:  # type: ignore[no-untyped-def]
         self.parameters[message.param_id] = message.param_value
+        self.parameter_count = message.param_count
 
     def _on_mission_request(self, message) -> None:  # type: ignore[no-untyped-def]
         self._send_item(message.seq)

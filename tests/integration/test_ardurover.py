@@ -30,6 +30,8 @@ from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.testing.conformance import Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.vehicle.autopilot.parameters import scan_parameter_file
+from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,
     ArduRoverStart,
@@ -47,6 +49,8 @@ KIT_SHARE = 0.30
 # A run of ``--speed 10`` must be possible: so fast is the fastest stretch of a mission at least.
 MISSION_FACTOR = 10.0
 STRETCH_US = 100_000
+# ArduRover has about a thousand parameters; the built-in autopilot has 230, most of them from it.
+LEAST_PARAMETERS, LEAST_SHARED = 800, 150
 MakeRig = Callable[..., ArduRoverRig]
 
 
@@ -135,6 +139,29 @@ def test_mission_and_rtl(preset: str, side_m: float, make_rig: MakeRig) -> None:
     log.info("real-time factor on the mission: %.1f, mean %.1f", watch.best, watch.mean)
     assert watch.stretches >= 10
     assert watch.best >= MISSION_FACTOR
+
+
+def test_the_built_in_autopilot_reads_its_whole_parameter_list(
+    make_rig: MakeRig, tmp_path: Path
+) -> None:
+    rig = make_rig("ardupilot_skid")
+    rig.start_autopilots()
+    ground = rig.grounds[FIRST_ID]
+    rig.run_until(lambda: ground.heartbeats > 0, 60.0, "no heartbeat")
+    ground.link.mav.param_request_list_send(FIRST_ID, 1)
+    rig.run_until(
+        lambda: len(ground.parameters) >= (ground.parameter_count or LEAST_PARAMETERS),
+        240.0,
+        "parameters",
+    )
+    path = tmp_path / "all.parm"
+    lines = (f"{name} {value!r}" for name, value in ground.parameters.items())
+    path.write_text("\n".join(lines))
+    found = scan_parameter_file(path)
+    assert found.problems == ()
+    assert len(found.values) > LEAST_SHARED
+    RoverAutopilot(found.values)
+    log.info("taken: %d, not taken: %s", len(found.values), found.out_of_range)
 
 
 def test_three_at_once(make_rig: MakeRig) -> None:

@@ -24,12 +24,18 @@ def test_drive(rover):
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
-    """An environment with the wheel of this checkout; its dependencies are borrowed."""
-    folder = tmp_path_factory.mktemp("outside")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory, wheel):
+    """An environment with the wheel of this checkout; its dependencies are borrowed."""
+    folder = tmp_path_factory.mktemp("outside")
     venv.create(folder / "venv", with_pip=False, symlinks=True)
     found = folder / "venv/bin/python"
     options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
@@ -89,3 +95,35 @@ def test_the_options_are_told(run_pytest, tmp_path):
     done, _ = run_pytest(tmp_path, "--help")
     for option in ("--sim", "--sim-speed", "--sim-seed", "--sim-record"):
         assert option in done.stdout
+
+
+def test_what_is_not_published_is_not_installed_by_its_name():
+    """``pip install 'pico-gz[web]'`` adds to an installed kit; the bare name needs an index."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "examples").rglob("*")]
+    for page in pages:
+        if page.suffix in (".md", ".yml", ".toml") and page.name != "install.md":
+            assert not re.search(r"pip install[^\n`]* pico-gz(?![\w\[])", page.read_text()), page
+    (sentence,) = re.findall(r".*`pip install pico-gz`.*", (ROOT / "docs/install.md").read_text())
+    assert "none is there yet" in sentence
+
+
+def test_the_workflow_installs_what_its_variable_names(wheel, tmp_path):
+    text = (ROOT / "docs/examples/rover-ci.yml").read_text()
+    assert "PICO_GZ_SOURCE: ${{ vars.PICO_GZ_SOURCE }}" in text
+    lines = re.findall(r"- run: (pip install .*PICO_GZ.*)", text)
+    assert len(lines) == 2
+    for number, line in enumerate(lines):
+        folder = tmp_path / str(number)
+        venv.create(folder, with_pip=False, symlinks=True)
+        pip = (
+            f'pip() {{ "{sys.executable}" -m pip --python "{folder}/bin/python" "$@" --no-deps; }}'
+        )
+        for source in (str(wheel), f"pico-gz @ {wheel.as_uri()}"):
+            subprocess.run(
+                ["bash", "-e", "-c", f"{pip}\n{line}"],
+                env={**os.environ, "PICO_GZ_SOURCE": source, "PIP_NO_INDEX": "1"},
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
+        assert (folder / "bin/pico-gz").exists()

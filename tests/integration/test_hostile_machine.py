@@ -303,9 +303,10 @@ def flood(port, payload):
     return subprocess.Popen([sys.executable, str(FLOOD), *words], stdout=subprocess.PIPE, text=True)
 
 
-def offered_per_s(sender):
+def require_flood(sender):
+    """Wait for the end of a flood that was one: the sender may not be what is slow."""
     out, _ = sender.communicate(timeout=30)
-    return int(out) / FLOOD_S
+    assert int(out) / FLOOD_S >= 0.8 * FLOOD_PER_S, "the flood was too small to show anything"
 
 
 @pytest.mark.alone
@@ -335,15 +336,13 @@ def test_50_000_packets_a_second_to_the_mavlink_port(leases, tmp_path):
                 continue
             if data[0] == 0xFD and data[7:10] == b"\0\0\0":
                 beats_s.append(time.monotonic())
-        offered = offered_per_s(sender)
+        require_flood(sender)
         out, err = run.communicate(timeout=60)
     finally:
         run.kill()
         run.wait()
         station.close()
     gaps_s = [b - a for a, b in itertools.pairwise([end_s - FLOOD_S, *beats_s, end_s])]
-    if offered < 0.5 * FLOOD_PER_S:
-        pytest.skip(f"this machine offers {offered:.0f} packets a second only")
     assert run.returncode == 0, err
     result = json.loads(out)
     assert max(gaps_s) <= 1.5, gaps_s
@@ -394,9 +393,7 @@ def test_50_000_packets_a_second_to_the_fdm_port(leases, tmp_path):
     fleet = ExternalRun(leases, tmp_path, speed=1.0)
     sender = flood(fleet.port, b"\xff" * 40)
     result, pilot = fleet.run()
-    offered = offered_per_s(sender)
-    if offered < 0.5 * FLOOD_PER_S:
-        pytest.skip(f"this machine offers {offered:.0f} packets a second only")
+    require_flood(sender)
     assert result.lost_steps == 0
     assert result.sim_time_s == 5.0
     assert result.rtf >= 0.5

@@ -193,7 +193,7 @@ def test_parameters_are_kept_for_the_next_run_where_that_is_asked_for(tmp_path, 
     again, said = drive_with_parameter(tmp_path, None, keep_params=True)
     assert f"rover_1 starts with the parameters kept in {file}" in said
     kept = [json.loads(path.read_text()) for path in (tmp_path / "recordings").glob("*/run.json")]
-    assert [facts["kept_params"] for facts in kept] == ["runs/yard"] * 2
+    assert [facts["kept_params"] for facts in kept] == [{"1": file}] * 2
     assert sum("WP_SPEED" in facts["inputs"].get("1/kept", "") for facts in kept) == 1
     assert drive_with_parameter(tmp_path, None)[0] not in (digest, again)
 

@@ -154,7 +154,7 @@ def check_packages() -> list[DoctorFinding]:
             need=Need.LIGHTWEIGHT,
             version=_listed(core),
             detail=f"missing: {', '.join(missing)}" if missing else "",
-            remedy="pip install --force-reinstall pico-gz" if missing else "",
+            remedy="install pico-gz again, from its clone or wheel" if missing else "",
         )
     ]
     return findings + [_check_extra(extra, purpose) for extra, purpose in EXTRAS.items()]

@@ -159,7 +159,7 @@ def assemble(
     dashboard = net_source("dashboard", overrides, environ)
     if not findings.has(*dashboard):
         _check_ports(fleet, entries, dashboard, findings)
-    findings.raise_if_any(str(source) if source else "fleet")
+    findings.raise_if_any(source)
     return fleet
 
 

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import datetime
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -58,6 +59,9 @@ def vehicle_subset(fleet: FleetConfig, environ: Mapping[str, str]) -> FleetConfi
 _MAX_FILE_BYTES = 1_000_000  # bytes; 255 vehicles with every key need a tenth of it
 
 _UNKNOWN_KEY = "unexpected_keyword_argument"
+# How tomllib writes the name of a table: ('wind',) or ('adapters', 'a').
+_NAME = r"""(?:'[^']*'|"[^"]*")"""
+_TABLE_NAME = re.compile(rf"\({_NAME}(?:, {_NAME})*,?\)")
 
 
 def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]) -> FleetConfig:
@@ -102,7 +106,12 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to read
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = _TABLE_NAME.sub(_in_brackets, reason)
         raise ConfigError(f"{path}: is not valid TOML: {reason}.") from error
+
+
+def _in_brackets(name: re.Match[str]) -> str:
+    return f"[{'.'.join(part[1:-1] for part in re.findall(_NAME, name[0]))}]"
 
 
 def _take_rover_fields(raw: dict[str, Any]) -> dict[KeyPath, dict[str, Any]]:

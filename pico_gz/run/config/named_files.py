@@ -84,9 +84,7 @@ class NamedFiles:
         if self._overrides.mission and not any(name in _TAKERS for name in autopilots):
             message = "no vehicle of this fleet takes a mission."
             hint = "Use the autopilot builtin or external."
-            self._findings.add(
-                ("--mission",), message, value=str(self._overrides.mission), hint=hint
-            )
+            self._findings.add(("--mission",), message, hint=hint)
 
     def _is_taken(self, label: str, written: str, key: KeyPath, autopilot: str) -> bool:
         """Whether the autopilot uses such a file; one that the file names must."""
@@ -172,12 +170,18 @@ class NamedFiles:
             return
         if found.problems:
             self._findings.add(key, " ".join(found.problems), value=written)
-        if found.unknown and file not in self._warned:
-            self._warned.add(file)
-            names, more = ", ".join(found.unknown[:_MAX_NAMES]), len(found.unknown) - _MAX_NAMES
-            names += f" and {more} more" if more > 0 else ""
-            message = f"the built-in autopilot does not have, and ignores: {names}."
-            self._findings.warn(key, message, value=written)
+        if file in self._warned:
+            return
+        self._warned.add(file)
+        for words, names in (
+            ("does not have, and ignores", found.unknown),
+            ("does not take these values, and keeps its own", found.out_of_range),
+        ):
+            if names:
+                listed, more = ", ".join(names[:_MAX_NAMES]), len(names) - _MAX_NAMES
+                listed += f" and {more} more" if more > 0 else ""
+                message = f"the built-in autopilot {words}: {listed}."
+                self._findings.warn(key, message, value=written)
 
 
 def _is_driven_to(item: MissionItem) -> bool:

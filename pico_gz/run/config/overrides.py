@@ -92,7 +92,7 @@ def _check_numbers(overrides: FleetOverrides, findings: Findings) -> None:
     if seed is not None and not 0 <= seed < 2**63:
         findings.add(("--seed",), f"expected a whole number, 0..{2**63 - 1}.", value=seed)
     if isinstance(speed, float | int) and not 0 < speed <= 1000:
-        message = 'expected a number, above 0 and at most 1000, or "max".'
+        message = "expected a number, above 0 and at most 1000, or max."
         findings.add(("--speed",), message, value=speed)
     if not -65535 <= overrides.port_offset <= 65535:
         message = "expected a whole number, -65535..65535."
@@ -172,7 +172,7 @@ def _layout(file: FleetFile, overrides: FleetOverrides, findings: Findings) -> L
 
 
 def _unknown_word(option: str, word: str, known: list[str], findings: Findings) -> None:
-    expected = ", ".join(f'"{name}"' for name in known)
+    expected = ", ".join(known[:-1]) + f" or {known[-1]}"
     hint = did_you_mean(word, known)
     hint = "" if hint.startswith("Known") else hint
-    findings.add((option,), f"expected one of {expected}.", value=word, hint=hint)
+    findings.add((option,), f"expected {expected}.", value=word, hint=hint)

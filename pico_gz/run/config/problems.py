@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,15 +18,18 @@ from pico_gz.errors import ConfigError, PortClashError
 KeyPath = tuple[str | int, ...]
 
 _MAX_VALUE_CHARS = 60
+_OPTION_PREFIX = "--"
+_VARIABLE_PREFIX = "PICO_GZ_"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong.
 
     Attributes:
-        key: where, as ``fleet.count`` or ``vehicle[2].id``.
+        key: where, as ``fleet.count``, ``vehicle[2].id``, ``--rovers`` or ``PICO_GZ_BIND``.
         message: what was expected.
-        value: what stands there, as text; empty when nothing does.
+        value: what stands there, as its writer would write it; empty when nothing does.
         hint: the nearest spelling or a way out.
         line: in the file, 1-based; 0 when it is not in a file.
         is_clash: two users of one port, which has an exit code of its own.
@@ -35,18 +42,29 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
     is_clash: bool = False
 
+    @property
+    def is_in_file(self) -> bool:
+        """Whether a fleet file can be changed to solve it, not an option or a variable."""
+        return not self.key.startswith((_OPTION_PREFIX, _VARIABLE_PREFIX))
+
+    def within(self, source: Path | None) -> str:
+        """The problem, after the fleet file it is in."""
+        return f"{source}: {self}" if source and self.is_in_file else str(self)
+
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
-        what = f"{self.key} = {self.value}" if self.value else self.key
+        equals = " = " if self.is_in_file else "="
+        equals = " " if self.key.startswith(_OPTION_PREFIX) else equals
+        what = f"{self.key}{equals}{self.value}" if self.value else self.key
         return f"{place}{what}: {self.message}" + (f" {self.hint}" if self.hint else "")
 
 
 class FleetFileError(ConfigError):
     """A fleet file or option that cannot work; ``problems`` holds all that was found."""
 
-    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, source: Path | None, problems: Sequence[Problem]) -> None:
         ordered = sorted(problems, key=lambda problem: problem.line or 1 << 30)
-        lines = [f"{source}: {problem}" for problem in ordered]
+        lines = [problem.within(source) for problem in ordered]
         count = f"{len(ordered)} problems" if len(ordered) > 1 else "1 problem"
         super().__init__("\n".join(lines), hint=f"{count}; nothing was started.")
         self.problems = tuple(ordered)
@@ -78,7 +96,7 @@ class Findings:
             Problem(
                 key=dotted(path),
                 message=message,
-                value="" if value is None else shown(value),
+                value=_written(path, value),
                 hint=hint,
                 line=self._line_of(path),
                 is_clash=is_clash,
@@ -87,9 +105,9 @@ class Findings:
 
     def warn(self, path: KeyPath, message: str, *, value: Any = None) -> None:
         """Note what people should know about ``path``, which works all the same."""
-        shown_value = "" if value is None else shown(value)
         line = self._line_of(path)
-        warning = str(Problem(key=dotted(path), message=message, value=shown_value, line=line))
+        written = _written(path, value)
+        warning = str(Problem(key=dotted(path), message=message, value=written, line=line))
         if warning not in self.warnings:
             self.warnings.append(warning)
 
@@ -108,7 +126,7 @@ class Findings:
         """Whether something is known to be wrong at ``path`` or inside of it."""
         return any(place[: len(path)] == path for place in self._places)
 
-    def raise_if_any(self, source: str) -> None:
+    def raise_if_any(self, source: Path | None) -> None:
         """Refuse the fleet.
 
         Raises:
@@ -116,7 +134,7 @@ class Findings:
             FleetFileError: anything else.
         """
         if self.problems and all(problem.is_clash for problem in self.problems):
-            lines = [f"{source}: {problem}" for problem in self.problems]
+            lines = [problem.within(source) for problem in self.problems]
             raise PortClashError("\n".join(lines), hint=CLASH_HINT)
         if self.problems:
             raise FleetFileError(source, self.problems)
@@ -133,15 +151,37 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
-def shown(value: Any) -> str:
-    """A value as the file has it, cut short and without control characters."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = repr(value) if not isinstance(value, str) else ascii_quoted(value)
+def _written(path: KeyPath, value: Any) -> str:
+    """A value as it is written at ``path``, cut short and without control characters."""
+    if value is None:
+        return ""
+    if Problem(key=dotted(path), message="").is_in_file:
+        text = as_toml(value)
+    else:
+        text = shlex.quote(_visible(f"{value:g}" if isinstance(value, float) else str(value)))
     return text if len(text) <= _MAX_VALUE_CHARS else text[: _MAX_VALUE_CHARS - 3] + "..."
 
 
-def ascii_quoted(text: str) -> str:
-    """Text in double quotes with what a terminal might obey made visible."""
-    visible = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-    return f'"{visible}"'
+def as_toml(value: Any) -> str:
+    """A value as TOML has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{_visible(value)}"'
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{_key(key)} = {as_toml(one)}" for key, one in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_toml, value))}]"
+    return str(value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else as_toml(name)
+
+
+def _visible(text: str) -> str:
+    """Text with what a terminal might obey made visible."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -106,20 +106,25 @@ def find_entries(file: FleetFile, limit: int | None, findings: Findings) -> dict
             findings.add(path, f"is not among the {count} vehicles.", value=number, hint=hint)
             continue
         entries[number] = Entry(table, ("vehicle", index))
-    _check_gcs_id(file, entries, findings)
+    _check_gcs_id(file, entries, limit, findings)
     return dict(sorted(entries.items()))
 
 
-def _check_gcs_id(file: FleetFile, entries: Mapping[int, Entry], findings: Findings) -> None:
-    if GCS_SYSTEM_ID in entries and not file.fleet.allow_gcs_sysid:
-        path = entries[GCS_SYSTEM_ID].path
-        key = "id" if path[0] == "vehicle" else "count"
-        findings.add(
-            (*path, key),
-            "id 255 is what ground stations use themselves.",
-            value=GCS_SYSTEM_ID,
-            hint="Stay below 255, or set allow_gcs_sysid = true.",
-        )
+def _check_gcs_id(
+    file: FleetFile, entries: Mapping[int, Entry], limit: int | None, findings: Findings
+) -> None:
+    if GCS_SYSTEM_ID not in entries or file.fleet.allow_gcs_sysid:
+        return
+    path = entries[GCS_SYSTEM_ID].path
+    message = "id 255 is what ground stations use themselves."
+    hint = "Stay below 255, or set allow_gcs_sysid = true."
+    if path[0] == "vehicle":
+        findings.add((*path, "id"), message, value=GCS_SYSTEM_ID, hint=hint)
+    elif limit is None:
+        findings.add((*path, "count"), message, value=GCS_SYSTEM_ID, hint=hint)
+    else:
+        hint = "Stay below 255, or add --allow-gcs-sysid."
+        findings.add(("--rovers",), message, value=GCS_SYSTEM_ID, hint=hint)
 
 
 class VehicleBuilder:

@@ -67,6 +67,17 @@ def _with_figures(plain: dict[str, Any], figures: dict[str, Any]) -> dict[str, A
     return fleet
 
 
+def kept_params(fleet: FleetConfig, run_folder: Path) -> dict[int, Path]:
+    """The files that keep parameters set from the ground, by vehicle; none if none are kept."""
+    if not fleet.keep_params:
+        return {}
+    return {
+        plan.id: run_folder / fleet.name / f"{plan.config.label}.parm"
+        for plan in fleet.vehicles
+        if plan.config.autopilot == "builtin"
+    }
+
+
 def read_inputs(fleet: FleetConfig, run_folder: Path, rc: str = "none") -> dict[str, str]:
     """The texts of the files that a run starts with, by ``VEHICLE ID/KIND``.
 
@@ -82,9 +93,10 @@ def read_inputs(fleet: FleetConfig, run_folder: Path, rc: str = "none") -> dict[
     if rc.startswith("script:"):
         with contextlib.suppress(OSError):
             found[RC_SCRIPT] = Path(rc.removeprefix("script:")).read_text(errors="replace")
+    kept = kept_params(fleet, run_folder)
     for plan in fleet.vehicles:
-        kept = run_folder / fleet.name / f"{plan.config.label}.parm" if fleet.keep_params else None
-        for kind, path in (("mission", plan.mission), ("params", plan.params), ("kept", kept)):
+        files = {"mission": plan.mission, "params": plan.params, "kept": kept.get(plan.id)}
+        for kind, path in files.items():
             if path is not None and path.is_file():
                 found[f"{plan.id}/{kind}"] = path.read_text(errors="replace")
     return found
@@ -155,7 +167,6 @@ class RunFolder:
         fleet: FleetConfig,
         *,
         input_folder: Path = Path("runs"),
-        kept_params: Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the folder.
@@ -164,7 +175,6 @@ class RunFolder:
             parent: where it goes.
             fleet: what runs.
             input_folder: where parameters of earlier runs are kept.
-            kept_params: the folder of this fleet's kept parameters; ``None``: none are kept.
             options: what else a repetition of the run has to know.
         """
         self.path = _new_folder(parent, fleet.name)
@@ -177,7 +187,7 @@ class RunFolder:
             "seed": fleet.seed,
             "config": config_as_dict(fleet),
             "inputs": read_inputs(fleet, input_folder, str((options or {}).get("rc", "none"))),
-            "kept_params": str(kept_params) if kept_params else None,
+            "kept_params": {str(i): str(p) for i, p in kept_params(fleet, input_folder).items()},
             "options": dict(options or {}),
             "vehicles": {str(plan.id): plan.config.label for plan in fleet.vehicles},
             "result": None,

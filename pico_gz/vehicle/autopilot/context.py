@@ -12,7 +12,12 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.vehicle.autopilot.control import ServoOutputs, SpeedController, TurnController
+from pico_gz.vehicle.autopilot.control import (
+    ServoOutputs,
+    SpeedController,
+    TurnController,
+    clamp,
+)
 from pico_gz.vehicle.autopilot.estimator import Estimator
 from pico_gz.vehicle.autopilot.mission import Fence, ItemStore, MissionRunner
 from pico_gz.vehicle.autopilot.modes_auto import AutoMode
@@ -35,7 +40,8 @@ from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
 class Home(Snapshot):
     """Home as a place on the globe and in the local frame; ``valid`` once it is known."""
 
-    __slots__ = _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+    _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.valid = False
@@ -58,16 +64,14 @@ class RoverContext(Snapshot):
         on_text: gets each status text at once, beside the ground, which takes ``texts``.
     """
 
-    __slots__ = (
-        "_fixed_e7", "_fixed_frame", "armed", "disarmed_us", "drive_kind", "dt_s", "estimator",
-        "fence", "home", "last_text", "modes", "navigator", "now_us", "on_text", "outputs",
-        "params", "rc", "reached", "runner", "smart_rtl", "speed", "speed_mps", "store", "texts",
-        "turn", "values",
-    )  # fmt: skip
     _state_fields = (
         "armed", "disarmed_us", "dt_s", "estimator", "fence", "home", "last_text", "modes",
         "navigator", "now_us", "outputs", "params", "rc", "reached", "runner", "smart_rtl",
         "speed", "speed_mps", "store", "texts", "turn",
+    )  # fmt: skip
+    __slots__ = (
+        *_state_fields, "_fixed_e7", "_fixed_frame", "_top_mps", "_waypoint_mps", "drive_kind",
+        "on_text", "values",
     )  # fmt: skip
     _state_types: ClassVar[Mapping[str, Any]] = {"texts": list[StatusText]}
 
@@ -83,6 +87,19 @@ class RoverContext(Snapshot):
         self.store = ItemStore()
         self.now_us = 0
         self.power_on()
+        self._take_params()
+        self.params.on_change = self._take_params
+
+    def _take_params(self) -> None:
+        """Let all that is asked for in every main loop use the parameters that hold now."""
+        values = self.values
+        self._top_mps = values["SPEED_MAX"]
+        self._waypoint_mps = values["WP_SPEED"] or values["CRUISE_SPEED"]
+        self.outputs.take_params(values)
+        self.estimator.take_params(values)
+        self.speed.take_params(values)
+        self.turn.take_params(values)
+        self.navigator.take_params(values)
 
     def power_on(self) -> None:
         """Begin as after a reboot: only parameters, lists, outputs and the clock stay."""
@@ -145,9 +162,8 @@ class RoverContext(Snapshot):
     def drive(self, speed_mps: float, turn_rate_radps: float) -> None:
         """Hold a speed and a turn rate."""
         estimator = self.estimator
-        top = self.values["SPEED_MAX"]
-        if top > 0.0:
-            speed_mps = min(top, max(-top, speed_mps))
+        if self._top_mps > 0.0:
+            speed_mps = clamp(speed_mps, self._top_mps)
         speed = estimator.position.speed_mps
         throttle = self.speed.update(speed_mps, speed, self.dt_s)
         # Near standstill a car steers for the way it is about to go.
@@ -171,7 +187,7 @@ class RoverContext(Snapshot):
         """Slow down and stand still."""
         estimator = self.estimator
         still = (
-            abs(estimator.position.speed_mps) < self.values["ATC_STOP_SPEED"]
+            abs(estimator.position.speed_mps) < self.speed.stop_mps
             and abs(estimator.turn_rate_radps) < _STILL_RADPS
             and abs(self.speed.target_mps) < 1e-6
         )
@@ -195,7 +211,7 @@ class RoverContext(Snapshot):
 
     def waypoint_speed_mps(self) -> float:
         """The speed of missions."""
-        return self.speed_mps or self.values["WP_SPEED"] or self.values["CRUISE_SPEED"]
+        return self.speed_mps or self._waypoint_mps
 
     # --- places ---------------------------------------------------------------------------
 
@@ -331,7 +347,7 @@ class ModeSwitch(Snapshot):
         """Let the mode in charge drive for one main loop."""
         rover = self._rover
         mode = self.current
-        if mode.needs_position and not rover.position_valid():
+        if mode.needs_position and not rover.estimator.position_valid(rover.now_us):
             rover.release()
         elif self.paused and mode.autonomous:
             rover.stop()

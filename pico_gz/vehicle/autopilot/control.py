@@ -36,15 +36,21 @@ def step_towards(value: float, target: float, step: float) -> float:
 class Pid(Snapshot):
     """Proportional, integral and derivative on a low-passed error; gains by parameter names."""
 
-    __slots__ = ("_d", "_filter_hz", "_i", "_imax", "_p", "error", "integral", "params")
     _state_fields = ("error", "integral")
+    __slots__ = (*_state_fields, "_d", "_filter_radps", "_i", "_imax", "_p", "_prefix")
 
     def __init__(self, params: Mapping[str, float], prefix: str) -> None:
-        self.params = params
-        self._p, self._i, self._d = f"{prefix}_P", f"{prefix}_I", f"{prefix}_D"
-        self._imax, self._filter_hz = f"{prefix}_IMAX", f"{prefix}_FLTE"
+        self._prefix = prefix
+        self.take_params(params)
         self.error = 0.0
         self.integral = 0.0
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        prefix = self._prefix
+        self._p, self._i, self._d = (params[f"{prefix}_{gain}"] for gain in "PID")
+        self._imax = params[f"{prefix}_IMAX"]
+        self._filter_radps = TWO_PI * params[f"{prefix}_FLTE"]
 
     def reset(self) -> None:
         """Clear the last error and the integral."""
@@ -52,16 +58,14 @@ class Pid(Snapshot):
 
     def update(self, error: float, dt_s: float, saturated: bool) -> float:
         """Return the output; while saturated the integral may only shrink."""
-        params = self.params
         before = self.error
-        w_dt = TWO_PI * params[self._filter_hz] * dt_s
+        w_dt = self._filter_radps * dt_s
         self.error = filtered = before + (error - before) * (w_dt / (1.0 + w_dt) if w_dt else 1.0)
-        grown = self.integral + params[self._i] * filtered * dt_s
+        grown = self.integral + self._i * filtered * dt_s
         if not saturated or abs(grown) < abs(self.integral):
-            self.integral = clamp(grown, params[self._imax])
-        output = params[self._p] * filtered + self.integral
-        d = params[self._d]
-        return output + d * (filtered - before) / dt_s if d else output
+            self.integral = clamp(grown, self._imax)
+        output = self._p * filtered + self.integral
+        return output + self._d * (filtered - before) / dt_s if self._d else output
 
 
 class SpeedController(Snapshot):
@@ -71,17 +75,32 @@ class SpeedController(Snapshot):
         target_mps: desired speed after the acceleration limit.
         error_mps: target minus speed.
         saturated: the last output hit a limit; set by who mixes the outputs.
+        decel_mps2: how hard it may slow down.
+        stop_mps: slower than this is standing.
     """
 
-    __slots__ = ("error_mps", "params", "pid", "saturated", "target_mps")
     _state_fields = ("error_mps", "pid", "saturated", "target_mps")
+    __slots__ = (
+        *_state_fields, "_accel_mps2", "_brakes", "_cruise_mps", "_cruise_percent", "decel_mps2",
+        "stop_mps",
+    )  # fmt: skip
 
     def __init__(self, params: Mapping[str, float]) -> None:
-        self.params = params
         self.pid = Pid(params, "ATC_SPEED")
+        self.take_params(params)
         self.target_mps = 0.0
         self.error_mps = 0.0
         self.saturated = False
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        self.pid.take_params(params)
+        self._accel_mps2 = params["ATC_ACCEL_MAX"] or 10.0
+        self.decel_mps2 = params["ATC_DECEL_MAX"] or self._accel_mps2
+        self.stop_mps = params["ATC_STOP_SPEED"]
+        self._cruise_mps = params["CRUISE_SPEED"]
+        self._cruise_percent = params["CRUISE_THROTTLE"]
+        self._brakes = bool(params["ATC_BRAKE"])
 
     def reset(self, speed_mps: float = 0.0) -> None:
         """Start again from the speed that the rover has."""
@@ -89,26 +108,21 @@ class SpeedController(Snapshot):
         self.target_mps = speed_mps
         self.error_mps = 0.0
 
-    def decel_mps2(self) -> float:
-        """How hard it may slow down."""
-        return self.params["ATC_DECEL_MAX"] or self.params["ATC_ACCEL_MAX"] or 10.0
-
     def update(self, desired_mps: float, speed_mps: float, dt_s: float) -> float:
         """Return the throttle, -1..1."""
-        params = self.params
         target = self.target_mps
         faster = abs(desired_mps) > abs(target) and desired_mps * target >= 0.0
-        limit = (params["ATC_ACCEL_MAX"] or 10.0) if faster else self.decel_mps2()
+        limit = self._accel_mps2 if faster else self.decel_mps2
         self.target_mps = target = step_towards(target, desired_mps, limit * dt_s)
         self.error_mps = error = target - speed_mps
         stopping = desired_mps == 0.0 and target == 0.0
-        if stopping and abs(speed_mps) < params["ATC_STOP_SPEED"]:
+        if stopping and abs(speed_mps) < self.stop_mps:
             self.pid.reset()
             return 0.0
-        cruise = params["CRUISE_SPEED"]
-        forward = target * params["CRUISE_THROTTLE"] * 0.01 / cruise if cruise > 0.0 else 0.0
+        cruise = self._cruise_mps
+        forward = target * self._cruise_percent * 0.01 / cruise if cruise > 0.0 else 0.0
         throttle = forward + self.pid.update(error, dt_s, self.saturated)
-        if not params["ATC_BRAKE"] and throttle * target < 0.0:
+        if not self._brakes and throttle * target < 0.0:
             throttle = 0.0
         return clamp(throttle, 1.0)
 
@@ -118,38 +132,47 @@ class TurnController(Snapshot):
 
     A skid-steered rover turns in proportion to the steering. A car turns with its speed, so
     there the steering is the curvature times its smallest turning radius.
+
+    Attributes:
+        rate_limit_radps: the fastest turn that is asked for.
     """
 
-    __slots__ = ("params", "pid", "saturated", "skid", "target_radps")
     _state_fields = ("pid", "saturated", "target_radps")
+    __slots__ = (
+        *_state_fields, "_feed_forward", "_step_radps2", "_turn_radius_m",
+        "rate_limit_radps", "skid",
+    )  # fmt: skip
 
     def __init__(self, params: Mapping[str, float], drive: DriveKind) -> None:
-        self.params = params
         self.skid = drive is DriveKind.SKID
         self.pid = Pid(params, "ATC_STR_RAT")
+        self.take_params(params)
         self.target_radps = 0.0
         self.saturated = False
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        self.pid.take_params(params)
+        self.rate_limit_radps = (params["ATC_STR_RAT_MAX"] or 360.0) * RAD_PER_DEG
+        self._step_radps2 = (params["ATC_STR_ACC_MAX"] or 1e6) * RAD_PER_DEG
+        self._feed_forward = params["ATC_STR_RAT_FF"]
+        self._turn_radius_m = params["TURN_RADIUS"]
 
     def reset(self) -> None:
         """Start again."""
         self.pid.reset()
         self.target_radps = 0.0
 
-    def rate_limit_radps(self) -> float:
-        """The fastest turn it asks for."""
-        return (self.params["ATC_STR_RAT_MAX"] or 360.0) * RAD_PER_DEG
-
     def update(
         self, desired_radps: float, rate_radps: float, speed_mps: float, dt_s: float
     ) -> float:
         """Return the steering; ``speed_mps`` is the speed it drives or is about to drive."""
-        params = self.params
-        step = (params["ATC_STR_ACC_MAX"] or 1e6) * RAD_PER_DEG * dt_s
-        desired = clamp(desired_radps, self.rate_limit_radps())
+        step = self._step_radps2 * dt_s
+        desired = clamp(desired_radps, self.rate_limit_radps)
         self.target_radps = target = step_towards(self.target_radps, desired, step)
         if self.skid:
             feedback = self.pid.update(target - rate_radps, dt_s, self.saturated)
-            steering = params["ATC_STR_RAT_FF"] * target + feedback
+            steering = self._feed_forward * target + feedback
         else:
             steering = self._car_steering(target, rate_radps, speed_mps, dt_s)
         limited = clamp(steering, 1.0)
@@ -159,15 +182,14 @@ class TurnController(Snapshot):
     def _car_steering(
         self, target: float, rate_radps: float, speed_mps: float, dt_s: float
     ) -> float:
-        params = self.params
         speed = speed_mps
         if -_MIN_STEER_SPEED_MPS < speed < _MIN_STEER_SPEED_MPS:
             speed = -_MIN_STEER_SPEED_MPS if speed < 0.0 else _MIN_STEER_SPEED_MPS
             # Nearly standing, the turn rate says nothing about the steering.
             rate_radps = target
-        gain = params["ATC_STR_RAT_FF"] or 0.2
+        gain = self._feed_forward or 0.2
         feedback = self.pid.update(target - rate_radps, dt_s, self.saturated) / gain
-        return params["TURN_RADIUS"] * (target + feedback) / speed
+        return self._turn_radius_m * (target + feedback) / speed
 
 
 def mix_skid(throttle: float, steering: float, steering_share: float) -> tuple[float, float]:
@@ -220,7 +242,31 @@ def _rest(value: float, taken: float) -> float:
 
 THROTTLE_LEFT, THROTTLE_RIGHT, STEERING, THROTTLE = 73, 74, 26, 70
 _CHANNELS_WITH_PARAMETERS = range(1, 9)
-_NEUTRAL_US = 1500
+
+
+class _Servo:
+    """A claimed channel that turns -1..1 into its pulses."""
+
+    __slots__ = ("_down_us", "_middle_us", "_sign", "_up_us", "pwm")
+
+    def __init__(self, pwm: SitlPwm, params: Mapping[str, float]) -> None:
+        self.pwm = pwm
+        self.take_params(params)
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        self._sign, self._middle_us, self._up_us, self._down_us = 1.0, 1500.0, 500.0, 500.0
+        if self.pwm.channel in _CHANNELS_WITH_PARAMETERS:
+            name = f"SERVO{self.pwm.channel}"
+            self._sign = -1.0 if params[f"{name}_REVERSED"] else 1.0
+            self._middle_us = middle = params[f"{name}_TRIM"]
+            self._up_us = params[f"{name}_MAX"] - middle
+            self._down_us = middle - params[f"{name}_MIN"]
+
+    def write(self, value: float) -> None:
+        value *= self._sign
+        span = self._up_us if value >= 0.0 else self._down_us
+        # Always written: what the channel gives now may come from a snapshot.
+        self.pwm.set_pulse_us(floor(self._middle_us + value * span + 0.5))
 
 
 class ServoOutputs(Snapshot):
@@ -231,17 +277,32 @@ class ServoOutputs(Snapshot):
         limited: throttle and steering did not both fit.
     """
 
-    __slots__ = ("_first", "_params", "_second", "_skid", "limited", "steering", "throttle")
     _state_fields = ("limited", "steering", "throttle")
+    __slots__ = (
+        *_state_fields, "_expo", "_first", "_high_percent", "_low_percent", "_params", "_second",
+        "_silent_disarmed", "_skid", "_slew_per_s", "_steering_share",
+    )  # fmt: skip
 
     def __init__(self, params: ParamStore, drive: DriveKind) -> None:
         self._params = params
         self._skid = drive is DriveKind.SKID
-        self._first: SitlPwm | None = None
-        self._second: SitlPwm | None = None
+        self._first: _Servo | None = None
+        self._second: _Servo | None = None
+        self.take_params(params.values)
         self.throttle = 0.0
         self.steering = 0.0
         self.limited = False
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        self._slew_per_s = params["MOT_SLEWRATE"] * 0.01
+        self._low_percent, self._high_percent = params["MOT_THR_MIN"], params["MOT_THR_MAX"]
+        self._expo = params["MOT_THST_EXPO"]
+        self._steering_share = params["MOT_STR_THR_MIX"]
+        self._silent_disarmed = bool(params["MOT_SAFE_DISARM"])
+        if self._first is not None and self._second is not None:
+            self._first.take_params(params)
+            self._second.take_params(params)
 
     def claim(self, platform: SitlPlatform) -> None:
         """Claim the channels that SERVOn_FUNCTION names, else those of the board's wiring."""
@@ -252,8 +313,10 @@ class ServoOutputs(Snapshot):
         else:
             first = self._channel_of(THROTTLE, channels.throttle)
             second = self._channel_of(STEERING, channels.steering)
-        self._first = platform.create_pwm(first, owner="the rover autopilot")
-        self._second = platform.create_pwm(second, owner="the rover autopilot")
+        self._first, self._second = (
+            _Servo(platform.create_pwm(number, owner="the rover autopilot"), self._params.values)
+            for number in (first, second)
+        )
 
     def _channel_of(self, function: int, wired: int) -> int:
         for number in _CHANNELS_WITH_PARAMETERS:
@@ -267,22 +330,22 @@ class ServoOutputs(Snapshot):
         """Stop every motor, whatever else is wanted."""
         self.throttle = self.steering = 0.0
         self.limited = False
-        if self._params.values["MOT_SAFE_DISARM"]:
-            self._silence()
-        else:
-            self._write(0.0, 0.0)
+        self._write(0.0, 0.0)
+        if self._silent_disarmed and self._first is not None and self._second is not None:
+            # No pulses to the motors at all; a steering servo stays centred.
+            self._first.pwm.set_pulse_us(0)
+            if self._skid:
+                self._second.pwm.set_pulse_us(0)
 
     def drive(self, throttle: float, steering: float, dt_s: float) -> None:
         """Drive with throttle and steering in -1..1, right positive."""
-        values = self._params.values
-        slew = values["MOT_SLEWRATE"] * 0.01 * dt_s
+        slew = self._slew_per_s * dt_s
         if slew > 0.0:
             throttle = step_towards(self.throttle, throttle, slew)
         self.throttle, self.steering = throttle, steering
-        low, high = values["MOT_THR_MIN"], values["MOT_THR_MAX"]
-        expo = values["MOT_THST_EXPO"]
+        low, high, expo = self._low_percent, self._high_percent, self._expo
         if self._skid:
-            left, right = mix_skid(throttle, steering, values["MOT_STR_THR_MIX"])
+            left, right = mix_skid(throttle, steering, self._steering_share)
             self.limited = abs(throttle) + abs(steering) > 1.0
             self._write(
                 shape_throttle(left, low, high, expo), shape_throttle(right, low, high, expo)
@@ -291,35 +354,7 @@ class ServoOutputs(Snapshot):
             self.limited = abs(throttle) >= 1.0
             self._write(shape_throttle(throttle, low, high, expo), steering)
 
-    def _silence(self) -> None:
-        """Send no pulses to the motors at all; a steering servo stays centred."""
-        if self._first is None or self._second is None:
-            return
-        self._write(0.0, 0.0)
-        self._first.set_pulse_us(0)
-        if self._skid:
-            self._second.set_pulse_us(0)
-
     def _write(self, first: float, second: float) -> None:
-        if self._first is None or self._second is None:
-            return
-        # Always written: what the channels give now may come from a snapshot.
-        self._first.set_pulse_us(self._pulse_us(self._first.channel, first))
-        self._second.set_pulse_us(self._pulse_us(self._second.channel, second))
-
-    def _pulse_us(self, channel: int, value: float) -> int:
-        if channel not in _CHANNELS_WITH_PARAMETERS:
-            return floor(_NEUTRAL_US + 500.0 * value + 0.5)
-        values = self._params.values
-        reversed_, trim, low, high = _PULSE_NAMES[channel]
-        if values[reversed_]:
-            value = -value
-        middle = values[trim]
-        span = values[high] - middle if value >= 0.0 else middle - values[low]
-        return floor(middle + value * span + 0.5)
-
-
-_PULSE_NAMES = {
-    n: (f"SERVO{n}_REVERSED", f"SERVO{n}_TRIM", f"SERVO{n}_MIN", f"SERVO{n}_MAX")
-    for n in _CHANNELS_WITH_PARAMETERS
-}
+        if self._first is not None and self._second is not None:
+            self._first.write(first)
+            self._second.write(second)

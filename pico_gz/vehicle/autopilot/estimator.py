@@ -37,7 +37,8 @@ def usable(fix: GpsData) -> bool:
 class OriginFinder(Snapshot):
     """Averages consecutive good fixes; one bad or far one starts again."""
 
-    __slots__ = _state_fields = ("alt_m", "count", "lat_deg", "lon_deg")
+    _state_fields = ("alt_m", "count", "lat_deg", "lon_deg")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.count = 0
@@ -74,7 +75,8 @@ _PRESSURE_GAIN = 0.2
 class AltitudeFilter(Snapshot):
     """Altitude above the ellipsoid [m]."""
 
-    __slots__ = _state_fields = ("alt_m", "pressure_pa", "temperature_c")
+    _state_fields = ("alt_m", "pressure_pa", "temperature_c")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.alt_m = 0.0
@@ -140,18 +142,21 @@ class Estimator(Snapshot):
         parked: standing still, as far as the sensors show.
     """
 
-    __slots__ = (
-        "against", "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "frame",
-        "gps", "gps_repeats", "gps_seen_us", "gps_us", "heading", "imu_us", "imu_watch",
-        "mag_gauss", "moving_us", "origin", "params", "parked", "position", "sin_yaw",
-        "standstill_rad", "standstill_s", "tilt", "turn_rate_radps", "wheels",
-    )  # fmt: skip
     # The origin before the frame, which follows from it.
-    _state_fields = (*(n for n in __slots__ if n not in ("frame", "params")), "has_frame")
+    _state_fields = (
+        "against", "altitude", "baro_us", "compass_us", "cos_yaw", "declination_rad", "gps",
+        "gps_repeats", "gps_seen_us", "gps_us", "heading", "imu_us", "imu_watch", "mag_gauss",
+        "moving_us", "origin", "parked", "position", "sin_yaw", "standstill_rad", "standstill_s",
+        "tilt", "turn_rate_radps", "wheels", "has_frame",
+    )  # fmt: skip
+    __slots__ = (
+        *_state_fields[:-1], "_compass_offset_gauss", "_gps_delay_us", "_params", "_uses_compass",
+        "_uses_encoders", "_wheel_radius_m", "frame",
+    )  # fmt: skip
     _state_types: ClassVar[Mapping[str, Any]] = {"gps": GpsData | None}
 
     def __init__(self, params: Mapping[str, float]) -> None:
-        self.params = params
+        self.take_params(params)
         self.tilt = TiltFilter()
         self.imu_watch = ImuWatch()
         self.heading = HeadingFilter()
@@ -171,6 +176,16 @@ class Estimator(Snapshot):
         self.parked = True
         self.standstill_rad = self.standstill_s = 0.0
 
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        self._params = params
+        self._uses_compass = bool(params["COMPASS_USE"])
+        x, y, z = (params[f"COMPASS_OFS_{axis}"] * _MILLIGAUSS for axis in "XYZ")
+        self._compass_offset_gauss = x, y, z
+        self._gps_delay_us = int(params["GPS_DELAY_MS"]) * 1000
+        self._uses_encoders = bool(params["WENC_TYPE"])
+        self._wheel_radius_m = params["WENC_RADIUS"]
+
     # --- one main loop --------------------------------------------------------------------
 
     def update(self, platform: SitlPlatform, now_us: int, throttle: float, steering: float) -> None:
@@ -188,9 +203,9 @@ class Estimator(Snapshot):
         if gps is not None:
             self._add_gps(gps, now_us)
         encoders = platform.read_encoders()
-        if encoders is not None and self.params["WENC_TYPE"]:
+        if encoders is not None and self._uses_encoders:
             wheels = self.wheels
-            new = wheels.add_encoders(encoders, now_us, self.params["WENC_RADIUS"])
+            new = wheels.add_encoders(encoders, now_us, self._wheel_radius_m)
             if new and not wheels.slipping:
                 position.pull_speed(wheels.encoder_mps, _ENCODER_GAIN)
         baro = platform.read_pascals()
@@ -215,9 +230,12 @@ class Estimator(Snapshot):
         )
 
     def _note_parking(self, now_us: int, throttle: float, steering: float, rate: float) -> None:
-        driven = abs(throttle) > 0.01 or abs(steering) > 0.01
-        rolling = abs(self.position.speed_mps) > _PARKED_MPS and self.position.accepted_us >= 0
-        if driven or rolling or abs(rate) > _PARKED_RADPS:
+        if (
+            abs(throttle) > 0.01
+            or abs(steering) > 0.01
+            or (abs(self.position.speed_mps) > _PARKED_MPS and self.position.accepted_us >= 0)
+            or abs(rate) > _PARKED_RADPS
+        ):
             self.moving_us = now_us
         self.parked = now_us - self.moving_us >= _PARKED_AFTER_US or self.moving_us == 0
 
@@ -231,18 +249,15 @@ class Estimator(Snapshot):
     def _add_compass(self, compass: CompassData, now_us: int) -> None:
         if now_us - self.compass_us < _COMPASS_PERIOD_US and self.compass_us >= 0:
             return
-        params = self.params
         self.compass_us = now_us
         self.mag_gauss = (x, y, z) = compass.mag_gauss
-        if not params["COMPASS_USE"] or self.tilt.samples < _ALIGN_SAMPLES:
+        if not self._uses_compass or self.tilt.samples < _ALIGN_SAMPLES:
             return
-        x += params["COMPASS_OFS_X"] * _MILLIGAUSS
-        y += params["COMPASS_OFS_Y"] * _MILLIGAUSS
-        z += params["COMPASS_OFS_Z"] * _MILLIGAUSS
+        offset_x, offset_y, offset_z = self._compass_offset_gauss
         if self.parked:
             # A heading that stands cannot have gone wrong: then it is the compass.
             self.heading.refusals = 0
-        ahead, right = self.tilt.level_components(x, y, z)
+        ahead, right = self.tilt.level_components(x + offset_x, y + offset_y, z + offset_z)
         self.heading.fuse_compass(atan2(-right, ahead) + self.declination_rad)
 
     def _add_gps(self, fix: GpsData, now_us: int) -> None:
@@ -265,7 +280,7 @@ class Estimator(Snapshot):
             self.gps_us = now_us
             return
         north_m, east_m, _down = frame.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
-        then = self.position.recall(now_us - int(self.params["GPS_DELAY_MS"]) * 1000)
+        then = self.position.recall(now_us - self._gps_delay_us)
         self.position.fuse_fix(now_us, then, north_m, east_m)
         if not self.position.credible:
             return
@@ -308,7 +323,7 @@ class Estimator(Snapshot):
         """Whether motion against the motors has lasted, and no compass says it is a push."""
         compass_us = self.compass_us
         most = _MAX_AGAINST_ALONE
-        if self.params["COMPASS_USE"] and 0 <= self.gps_us - compass_us < _FRESH_US:
+        if self._uses_compass and 0 <= self.gps_us - compass_us < _FRESH_US:
             if self.heading.compass_ratio < 1.0:
                 self.against = 0
                 return False
@@ -323,10 +338,10 @@ class Estimator(Snapshot):
         origin = self.origin
         self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m)
         self.altitude.set_reference(origin.alt_m)
-        if self.params["COMPASS_AUTODEC"]:
+        if self._params["COMPASS_AUTODEC"]:
             declination = declination_rad(origin.lat_deg, origin.lon_deg)
         else:
-            declination = self.params["COMPASS_DEC"]
+            declination = self._params["COMPASS_DEC"]
         self.heading.shift(declination - self.declination_rad)
         self.declination_rad = declination
 
@@ -368,7 +383,7 @@ class Estimator(Snapshot):
     def compass_contradicts(self, now_us: int) -> bool:
         """Whether the compass is used, delivers, and says another heading."""
         fresh = self.compass_us >= 0 and now_us - self.compass_us <= _FRESH_US
-        return fresh and bool(self.params["COMPASS_USE"]) and self.heading.compass_ratio > 1.0
+        return fresh and self._uses_compass and self.heading.compass_ratio > 1.0
 
     def baro_healthy(self, now_us: int) -> bool:
         """Whether the barometer delivers."""

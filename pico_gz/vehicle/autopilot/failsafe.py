@@ -82,8 +82,8 @@ class SensorNews(Snapshot):
         resets: how many new headings people know of.
     """
 
-    __slots__ = _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost",
-                                 "resets")  # fmt: skip
+    _state_fields = ("compass_since_us", "compass_reported", "gps_jumped", "gps_lost", "resets")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.gps_lost = False
@@ -190,9 +190,11 @@ class Failsafe(Snapshot):
         crashed: it stopped after a crash and is still in HOLD.
     """
 
-    __slots__ = _state_fields = ("armed", "crash_since_us", "crashed", "ekf_count", "ekf_fired",
-                                 "fence_fired_m", "fired", "gcs_us", "news",
-                                 "since_us")  # fmt: skip
+    _state_fields = (
+        "armed", "crash_since_us", "crashed", "ekf_count", "ekf_fired", "fence_fired_m", "fired",
+        "gcs_us", "news", "since_us",
+    )  # fmt: skip
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.gcs_us = -1
@@ -291,15 +293,15 @@ class Failsafe(Snapshot):
 
     def _check_estimator(self, rover: RoverContext) -> None:
         estimator = rover.estimator
-        limit = rover.values["FS_EKF_THRESH"]
-        ratios = (
-            estimator.heading.compass_ratio,
-            estimator.position.velocity_ratio,
-            estimator.position.position_ratio,
+        position, limit = estimator.position, rover.values["FS_EKF_THRESH"]
+        too_large = (
+            (estimator.heading.compass_ratio > limit)
+            + (position.velocity_ratio > limit)
+            + (position.position_ratio > limit)
         )
         lost = rover.home.valid and not rover.position_valid()
         broken = not estimator.imu_healthy(rover.now_us)
-        bad = lost or broken or sum(ratio > limit for ratio in ratios) >= 2
+        bad = lost or broken or too_large >= 2
         self.ekf_count = min(_EKF_CHECKS, self.ekf_count + 1) if bad else 0
         if self.ekf_count < _EKF_CHECKS:
             if self.ekf_fired and not bad:

@@ -152,7 +152,7 @@ class HeadingFilter(Snapshot):
         resets: how often the heading turned out to be wrong and was reset.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "aligned",
         "bias_radps",
         "compass_ratio",
@@ -168,6 +168,7 @@ class HeadingFilter(Snapshot):
         "resets",
         "yaw_rad",
     )
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.yaw_rad = 0.0

@@ -143,7 +143,7 @@ class GuidedTarget(IntEnum):
 class GuidedMode(RoverMode):
     """Drives to a point, or at a speed with a heading or a turn rate."""
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "heading_rad",
         "kind",
         "point_speed_mps",
@@ -153,6 +153,7 @@ class GuidedMode(RoverMode):
         "turn_rate_radps",
         "use_throttle",
     )
+    __slots__ = _state_fields
     number = Mode.GUIDED
     autonomous = True
     needs_position = True

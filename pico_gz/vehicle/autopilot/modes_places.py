@@ -29,7 +29,8 @@ class CircleFollower(Snapshot):
         turns: how often it went round, counted by the bearing from the centre.
     """
 
-    __slots__ = _state_fields = ("angle_rad", "center", "clockwise", "radius_m", "started", "turns")
+    _state_fields = ("angle_rad", "center", "clockwise", "radius_m", "started", "turns")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.center: Point = (0.0, 0.0)
@@ -51,7 +52,7 @@ class CircleFollower(Snapshot):
         rel_n, rel_e = north - self.center[0], east - self.center[1]
         way = 1.0 if self.clockwise else -1.0
         if self.radius_m < _SPIN_RADIUS_M:
-            rover.drive(0.0, way * rover.turn.rate_limit_radps())
+            rover.drive(0.0, way * rover.turn.rate_limit_radps)
             return
         angle = atan2(rel_e, rel_n)
         self._count(angle, way, rel_n * rel_n + rel_e * rel_e)
@@ -88,7 +89,8 @@ _ARRIVE = 0.2
 class StationKeeper(Snapshot):
     """Keeps within LOIT_RADIUS of a point; ``settled`` while standing."""
 
-    __slots__ = _state_fields = ("settled", "target")
+    _state_fields = ("settled", "target")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.target: Point = (0.0, 0.0)
@@ -137,7 +139,8 @@ class StationKeeper(Snapshot):
 class LoiterMode(RoverMode):
     """Stop here and stay within LOIT_RADIUS."""
 
-    __slots__ = _state_fields = ("station",)
+    _state_fields = ("station",)
+    __slots__ = _state_fields
     number = Mode.LOITER
     autonomous = True
     needs_position = True
@@ -150,7 +153,7 @@ class LoiterMode(RoverMode):
         estimator = rover.estimator
         north, east = rover.here()
         speed = estimator.position.speed_mps
-        way = speed * abs(speed) / (2.0 * rover.speed.decel_mps2())
+        way = speed * abs(speed) / (2.0 * rover.speed.decel_mps2)
         self.station.begin((north + way * estimator.cos_yaw, east + way * estimator.sin_yaw))
         # It brakes towards that point anyway; driving there would only start a hunt.
         self.station.settled = True
@@ -166,7 +169,8 @@ class LoiterMode(RoverMode):
 class CircleMode(RoverMode):
     """Go round a centre that lies CIRC_RADIUS ahead of where the mode was entered."""
 
-    __slots__ = _state_fields = ("circle",)
+    _state_fields = ("circle",)
+    __slots__ = _state_fields
     number = Mode.CIRCLE
     autonomous = True
     needs_position = True
@@ -213,7 +217,8 @@ def return_point(rover: RoverContext) -> Point:
 class RtlMode(RoverMode):
     """Drive straight home and stop there."""
 
-    __slots__ = _state_fields = ("arrived",)
+    _state_fields = ("arrived",)
+    __slots__ = _state_fields
     number = Mode.RTL
     autonomous = True
     needs_position = True
@@ -243,7 +248,8 @@ class RtlMode(RoverMode):
 class SmartRtlMode(RoverMode):
     """Drive home the way it came."""
 
-    __slots__ = _state_fields = ("arrived",)
+    _state_fields = ("arrived",)
+    __slots__ = _state_fields
     number = Mode.SMART_RTL
     autonomous = True
     needs_position = True

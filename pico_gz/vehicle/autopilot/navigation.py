@@ -41,16 +41,19 @@ class Navigator(Snapshot):
         reversed: drive backwards.
     """
 
-    __slots__ = (
+    _state_fields = (
         "aim_error_rad", "along_e", "along_n", "corner_mps", "cross_track_m", "destination",
-        "distance_m", "length_m", "params", "pivot_until_us", "pivoting", "reached",
-        "reversed", "skid", "speed_mps", "start", "stop", "switch_m", "turn_rate_radps",
+        "distance_m", "length_m", "pivot_until_us", "pivoting", "reached", "reversed",
+        "speed_mps", "start", "stop", "switch_m", "turn_rate_radps",
     )  # fmt: skip
-    _state_fields = tuple(n for n in __slots__ if n not in ("params", "skid"))
+    __slots__ = (
+        *_state_fields, "_decel_mps2", "_lateral_mps2", "_params", "_pivot_gain",
+        "_pivot_rad", "_pivot_rate_radps", "_rate_limit_radps", "_tightest", "skid",
+    )  # fmt: skip
 
     def __init__(self, params: Mapping[str, float], drive: DriveKind) -> None:
-        self.params = params
         self.skid = drive is DriveKind.SKID
+        self.take_params(params)
         self.start: Point = (0.0, 0.0)
         self.destination: Point = (0.0, 0.0)
         self.along_n, self.along_e, self.length_m = 1.0, 0.0, 0.0
@@ -63,6 +66,21 @@ class Navigator(Snapshot):
         self.reversed = False
         self.speed_mps = self.turn_rate_radps = 0.0
         self.distance_m = self.cross_track_m = self.aim_error_rad = 0.0
+
+    def take_params(self, params: Mapping[str, float]) -> None:
+        """Use these parameters from now on."""
+        self._params = params
+        self._rate_limit_radps = (params["ATC_STR_RAT_MAX"] or 360.0) * RAD_PER_DEG
+        self._pivot_rad = params["WP_PIVOT_ANGLE"] * RAD_PER_DEG
+        self._pivot_rate_radps = min(
+            params["WP_PIVOT_RATE"] * RAD_PER_DEG or PI, self._rate_limit_radps
+        )
+        self._pivot_gain = params["ATC_STR_ANG_P"]
+        self._lateral_mps2 = params["ATC_TURN_MAX_G"] * GRAVITY_MPS2
+        self._decel_mps2 = _PLANNED_DECEL * (
+            params["WP_ACCEL"] or params["ATC_DECEL_MAX"] or params["ATC_ACCEL_MAX"] or 1.0
+        )
+        self._tightest = 1.0 / max(params["TURN_RADIUS"], 0.05)
 
     def set_leg(self, start: Point, destination: Point, following: Point | None = None) -> None:
         """Begin a leg; with a ``following`` point it may round the corner without stopping."""
@@ -77,7 +95,7 @@ class Navigator(Snapshot):
 
     def _plan_corner(self, following: Point | None) -> None:
         """Decide how to pass the destination: stop there, or cut the corner within WP_RADIUS."""
-        params = self.params
+        params = self._params
         self.stop, self.corner_mps = True, 0.0
         self.switch_m = min(_ARRIVED_M, params["WP_RADIUS"])
         if following is None or self.length_m < 1e-6:
@@ -86,7 +104,7 @@ class Navigator(Snapshot):
         ahead = north * self.along_n + east * self.along_e
         right = east * self.along_n - north * self.along_e
         angle = abs(atan2(right, ahead))
-        if self.skid and angle > params["WP_PIVOT_ANGLE"] * RAD_PER_DEG:
+        if self.skid and angle > self._pivot_rad:
             return
         if angle > 0.95 * PI and self.skid:
             return
@@ -96,8 +114,9 @@ class Navigator(Snapshot):
         tan_half = abs(right) / max(1e-6, length + ahead)
         reach = max(params["WP_RADIUS"], _ARRIVED_M)
         radius_m = max(params["TURN_RADIUS"], reach / max(tan_half, 1e-3))
-        lateral = params["ATC_TURN_MAX_G"] * GRAVITY_MPS2
-        self.corner_mps = min(sqrt(lateral * radius_m), self._rate_limit() * radius_m)
+        self.corner_mps = min(
+            sqrt(self._lateral_mps2 * radius_m), self._rate_limit_radps * radius_m
+        )
         planned = min(self.corner_mps, params["WP_SPEED"])
         turn_in = max(0.5 * _LOOKAHEAD_S * planned, params["TURN_RADIUS"] * min(tan_half, 3.0))
         self.switch_m = min(reach, turn_in + _ARRIVED_M)
@@ -153,7 +172,7 @@ class Navigator(Snapshot):
             tightest = 2.0 / sqrt(reach_sq)
             curvature = tightest if right > 0.0 else -tightest
         if not self.skid:
-            curvature = clamp(curvature, 1.0 / max(self.params["TURN_RADIUS"], 0.05))
+            curvature = clamp(curvature, self._tightest)
         speed = self._speed(cruise_mps, remaining_m, abs(curvature), forward, reach_sq)
         # Still faster than wanted, the curve is driven at the speed that it has.
         pace = abs(estimator.position.speed_mps)
@@ -162,7 +181,7 @@ class Navigator(Snapshot):
 
     def _pivot(self, error: float, now_us: int) -> bool:
         """Turn on the spot while the aim is too far off the bow; true while doing so."""
-        angle = self.params["WP_PIVOT_ANGLE"] * RAD_PER_DEG
+        angle = self._pivot_rad
         if not self.skid or angle <= 0.0:
             return False
         size = abs(error)
@@ -170,12 +189,11 @@ class Navigator(Snapshot):
             return now_us < self.pivot_until_us and self._wait()
         if size < _PIVOT_DONE_RAD:
             self.pivoting = False
-            self.pivot_until_us = now_us + int(self.params["WP_PIVOT_DELAY"] * 1e6)
+            self.pivot_until_us = now_us + int(self._params["WP_PIVOT_DELAY"] * 1e6)
             return False
         self.pivoting = True
-        most = min(self.params["WP_PIVOT_RATE"] * RAD_PER_DEG or PI, self._rate_limit())
         self.speed_mps = 0.0
-        self.turn_rate_radps = clamp(self.params["ATC_STR_ANG_P"] * error, most)
+        self.turn_rate_radps = clamp(self._pivot_gain * error, self._pivot_rate_radps)
         return True
 
     def _wait(self) -> bool:
@@ -186,27 +204,20 @@ class Navigator(Snapshot):
         self, cruise: float, remaining: float, curvature: float, forward: float, reach_sq: float
     ) -> float:
         """The speed law: by distance, by turn acceleration and by heading error."""
-        params = self.params
         speed = cruise
         if curvature > 1e-3:
-            lateral = params["ATC_TURN_MAX_G"] * GRAVITY_MPS2 / curvature
+            lateral = self._lateral_mps2 / curvature
             if speed * speed > lateral:
                 speed = sqrt(lateral)
-            by_rate = self._rate_limit() / curvature
+            by_rate = self._rate_limit_radps / curvature
             if speed > by_rate:
                 speed = by_rate
         if remaining < 1e6:
-            decel = _PLANNED_DECEL * (
-                params["WP_ACCEL"] or params["ATC_DECEL_MAX"] or params["ATC_ACCEL_MAX"] or 1.0
-            )
             left = remaining if remaining > 0.0 else 0.0
-            by_distance = sqrt(self.corner_mps * self.corner_mps + 2.0 * decel * left)
+            by_distance = sqrt(self.corner_mps * self.corner_mps + 2.0 * self._decel_mps2 * left)
             if speed > by_distance:
                 speed = by_distance
         cosine = forward / sqrt(reach_sq)
         speed *= cosine if cosine > 0.4 else 0.4
         slowest = _CRAWL * cruise
         return speed if speed > slowest else slowest
-
-    def _rate_limit(self) -> float:
-        return (self.params["ATC_STR_RAT_MAX"] or 360.0) * RAD_PER_DEG

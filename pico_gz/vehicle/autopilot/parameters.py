@@ -39,15 +39,22 @@ def allowed(spec: ParamSpec, value: float) -> bool:
 
 def spec_text(spec: ParamSpec) -> str:
     """What a parameter may be, for people."""
+    return f"It takes {_range_text(spec)}."
+
+
+def _range_text(spec: ParamSpec) -> str:
     kind = "a number" if spec.type is ParamType.REAL32 else "a whole number"
-    return f"It takes {kind}, {spec.low:g}..{spec.high:g}."
+    return f"{kind}, {spec.low:.10g}..{spec.high:.10g}"
 
 
 class ParamStore(Snapshot, GcsParams):
     """Named numbers with a table of what they may be, kept in a file if there is one.
 
-    ``values`` is read directly in the control loop, so that a change counts at once. ``base``
-    are the values of this vehicle before any change: defaults, preset, fleet file.
+    ``base`` are the values of this vehicle before any change: defaults, preset, fleet file.
+
+    Attributes:
+        values: what counts now.
+        on_change: called after a value changed, so that it counts at once.
 
     Args:
         overrides: what preset and fleet file set.
@@ -81,6 +88,7 @@ class ParamStore(Snapshot, GcsParams):
         self._changed: dict[str, None] = {}
         # What a parameter file sets is a change to the simulator, which has defaults of its own.
         self._sim_changed = {n: None for n in overrides or {} if n.startswith(SIM_PREFIX)}
+        self.on_change: Callable[[], None] = lambda: None
         self._file = file
         self._report = report
         self._save_failed = False
@@ -110,6 +118,8 @@ class ParamStore(Snapshot, GcsParams):
 
     def drain_changes(self) -> list[ParamInfo]:
         self.flush()
+        if not self._changed:
+            return []
         names, self._changed = self._changed, {}
         return [self._info(_INDEX[name]) for name in names]
 
@@ -119,6 +129,7 @@ class ParamStore(Snapshot, GcsParams):
                 self.values[name] = value
                 self._note_set(name)
                 self._dirty = True
+        self.on_change()
         self._report(5, "Parameters reset to defaults")
         return Result.ACCEPTED
 
@@ -150,6 +161,7 @@ class ParamStore(Snapshot, GcsParams):
         if self.values[name] != value:
             self.values[name] = float(value)
             self._dirty = True
+            self.on_change()
         return True
 
     def _note_set(self, name: str) -> None:
@@ -162,6 +174,7 @@ class ParamStore(Snapshot, GcsParams):
         if self.values[name] != value:
             self.values[name] = self.base[name] = float(value)
             self._changed[name] = None
+            self.on_change()
 
     def drain_sim_changes(self) -> dict[str, float]:
         """Take the ``SIM_*`` parameters set since the last call: they belong to the simulator."""
@@ -177,16 +190,18 @@ class ParamStore(Snapshot, GcsParams):
         """Continue from what ``save_state`` gave; parameters it does not name keep their value."""
         super().load_state(state)
         for name, value in state["values"].items():
-            if name in self.values:  # changed in place: the control loop holds this dictionary
+            if name in self.values:  # changed in place: parts of the autopilot hold it
                 self.values[name] = float(value)
                 self.base[name] = float(state["base"][name])
+        self.on_change()
 
     def _info(self, index: int) -> ParamInfo:
         name = _NAMES[index]
         return ParamInfo(name, self.values[name], PARAMETERS[name].type, index)
 
 
-_SEPARATOR = re.compile(r"[,\s]+")
+_SEPARATOR = re.compile(r"[,=\s]+")
+_HEX = re.compile(r"-?0[xX]")
 _READ_ONLY_MARK = "@READONLY"  # of ArduPilot's defaults files
 
 
@@ -196,16 +211,21 @@ class ParameterFile(NamedTuple):
     Attributes:
         values: of the parameters that it has.
         unknown: names that it does not have, such as most of an ArduRover's.
+        out_of_range: values that it does not take, each with its line and the range.
         problems: lines that make no sense, each with its number.
     """
 
     values: dict[str, float]
     unknown: tuple[str, ...]
+    out_of_range: tuple[str, ...]
     problems: tuple[str, ...]
 
 
 def scan_parameter_file(path: Path) -> ParameterFile:
-    """Read a parameter file as ArduPilot's tools write it; ``#`` starts a comment.
+    """Read a parameter file as ArduPilot's tools and QGroundControl write it.
+
+    ArduPilot has wider ranges for some parameters. A value out of range is left out, not
+    clamped: the nearest value of a mode or of a set of bits means something else.
 
     Raises:
         ConfigError: it cannot be read.
@@ -216,6 +236,7 @@ def scan_parameter_file(path: Path) -> ParameterFile:
         raise ConfigError(f"Parameter file {path} cannot be read: {error}.") from error
     values: dict[str, float] = {}
     unknown: dict[str, None] = {}
+    out_of_range: dict[str, str] = {}
     problems: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition("#")[0].strip()
@@ -224,18 +245,23 @@ def scan_parameter_file(path: Path) -> ParameterFile:
         try:
             name, value = _parse_line(content)
         except ConfigError as error:
-            hint = f" {error.hint}" if error.hint else ""
-            problems.append(f"line {number}: {error.message}{hint}")
+            problems.append(f"line {number}: {error.message}")
             continue
-        if name in PARAMETERS:
+        spec = PARAMETERS.get(name)
+        if spec is None:
+            unknown[name] = None
+            continue
+        values.pop(name, None)  # the last line of a name counts
+        out_of_range.pop(name, None)
+        if allowed(spec, value):
             values[name] = value
         else:
-            unknown[name] = None
-    return ParameterFile(values, tuple(unknown), tuple(problems))
+            out_of_range[name] = f"line {number}: {name} {value:.10g} ({_range_text(spec)})"
+    return ParameterFile(values, tuple(unknown), tuple(out_of_range.values()), tuple(problems))
 
 
 def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
-    """The values of a parameter file; names that the built-in autopilot lacks are left out.
+    """The values of a parameter file that the built-in autopilot takes; others are left out.
 
     Args:
         path: the file.
@@ -271,19 +297,22 @@ def write_parameter_file(path: Path, values: Mapping[str, float]) -> None:
 
 
 def _parse_line(content: str) -> tuple[str, float]:
-    parts = _SEPARATOR.split(content)
+    parts = [part for part in _SEPARATOR.split(content) if part]
+    if len(parts) == 5 and parts[0].isdigit() and parts[1].isdigit():
+        parts = parts[2:4]  # QGroundControl: system, component, name, value, type
     if len(parts) == 3 and parts[2].upper() == _READ_ONLY_MARK:
         del parts[2]
+    if len(parts) == 1 and parts[0].upper() not in PARAMETERS:
+        return parts[0].upper(), 0.0  # ArduPilot ignores such a line
     if len(parts) != 2:
         raise ConfigError(f"{content!r} is not NAME,VALUE.")
-    name = parts[0].upper()
+    name, text = parts[0].upper(), parts[1]
     try:
-        value = float(parts[1])
+        value = float.fromhex(text) if _HEX.match(text) else float(text)
     except ValueError:
-        raise ConfigError(f"{parts[1]!r} is no number.") from None
-    spec = PARAMETERS.get(name)
-    if spec is not None and not allowed(spec, value):
-        raise ConfigError(f"{name} cannot be {parts[1]}.", hint=spec_text(spec))
+        raise ConfigError(f"{text!r} is no number.") from None
+    if name in PARAMETERS and not isfinite(value):
+        raise ConfigError(f"{name} cannot be {text}.")
     return name, value
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from math import sqrt
+from typing import Any, ClassVar
 
 from pico_gz.core.messages import EncoderData
 from pico_gz.core.portable_math import TWO_PI, sincos
@@ -34,7 +36,7 @@ class WheelOdometry(Snapshot):
         slipping: the encoders and the GPS disagree: wheels spin, or encoders fail.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "encoder_mps",
         "encoder_scale",
         "encoder_us",
@@ -46,6 +48,7 @@ class WheelOdometry(Snapshot):
         "throttle",
         "window_us",
     )
+    __slots__ = _state_fields
 
     def __init__(self, full_speed_mps: float = 1.0) -> None:
         self.full_speed_mps = full_speed_mps
@@ -136,7 +139,7 @@ class PositionFilter(Snapshot):
         credible: the last fix was believed, or at least agrees with the one before it.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "accel_bias_mps2",
         "accepted_us",
         "correction_e_m",
@@ -154,6 +157,8 @@ class PositionFilter(Snapshot):
         "speed_mps",
         "velocity_ratio",
     )
+    __slots__ = _state_fields
+    _state_types: ClassVar[Mapping[str, Any]] = {"history": list[Remembered]}
 
     def __init__(self) -> None:
         self.north_m = self.east_m = 0.0

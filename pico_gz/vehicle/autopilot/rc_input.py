@@ -147,7 +147,8 @@ _ARM_ONLY, _ARM_AND_DISARM = 1, 2
 class PilotSwitches(Snapshot):
     """Watches the mode channel and the steering stick."""
 
-    __slots__ = _state_fields = ("held_since_us", "side")
+    _state_fields = ("held_since_us", "side")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.side = 0

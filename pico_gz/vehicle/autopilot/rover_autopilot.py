@@ -40,6 +40,9 @@ _SAVE_EVERY = 50
 _STALL_US = 200_000
 _READY_SAMPLES = 40
 _BANNER = "ArduRover V4.6.0 (pico_gz)"
+# Asked for in every step; Python 3.11 takes 0.15 us to look up a member or its name.
+_MODE_NAMES = {mode: mode.name for mode in Mode}
+_INITIALISING, _COMPLETE = Mode.INITIALISING, MissionState.COMPLETE
 
 
 class RoverAutopilot(Snapshot, GcsVehicle):
@@ -136,7 +139,7 @@ class RoverAutopilot(Snapshot, GcsVehicle):
     def _run_slow(self, platform: SitlPlatform, now_us: int) -> None:
         """What ten times a second is enough for."""
         rover = self._rover
-        if rover.modes.current.number is Mode.INITIALISING:
+        if rover.modes.current.number is _INITIALISING:
             self._leave_initialising()
         if rover.estimator.frame is not None and not rover.home.valid:
             self._take_home()
@@ -175,11 +178,11 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         rover = self._rover
         runner = rover.runner
         return AutopilotStatus(
-            mode=rover.modes.current.number.name,
+            mode=_MODE_NAMES[rover.modes.current.number],
             armed=rover.armed,
             waypoint=runner.current if runner.current > 0 else -1,
             last_message=rover.last_text,
-            done=runner.state is MissionState.COMPLETE,
+            done=runner.state is _COMPLETE,
         )
 
     def alarms(self) -> list[tuple[str, str]]:
@@ -195,6 +198,8 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         return build_telemetry(self._rover, self._battery, servo_us, ready)
 
     def drain_texts(self) -> list[StatusText]:
+        if not self._rover.texts:
+            return []
         texts = list(self._rover.texts)
         self._rover.texts.clear()
         return texts
@@ -210,6 +215,8 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         self._rover.on_text = listener
 
     def drain_reached(self) -> list[int]:
+        if not self._rover.reached:
+            return []
         reached = list(self._rover.reached)
         self._rover.reached.clear()
         return reached
@@ -239,7 +246,7 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         if first_seq and self.missions.set_current(first_seq) is not Result.ACCEPTED:
             return Result.DENIED
         rover = self._rover
-        finished = rover.runner.state is MissionState.COMPLETE
+        finished = rover.runner.state is _COMPLETE
         if rover.modes.current.number is Mode.AUTO and finished:
             return self.missions.set_current(1)
         return self.set_mode(Mode.AUTO)

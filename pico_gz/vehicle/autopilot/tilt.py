@@ -42,7 +42,7 @@ class TiltFilter(Snapshot):
         vibration_mps2: mean deviation of the accelerometer, per axis.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "accel_mss",
         "bias_x_radps",
         "bias_y_radps",
@@ -59,6 +59,7 @@ class TiltFilter(Snapshot):
         "turn_rad",
         "vibration_mps2",
     )
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.down_x = 0.0
@@ -88,7 +89,7 @@ class TiltFilter(Snapshot):
         self.turn_rad = self.forward_dv_mps = self.elapsed_s = 0.0
         if not samples:
             return
-        last_us = self.last_us
+        last_us, count = self.last_us, self.samples
         # One loop over local names: this runs for every sample of every vehicle.
         x, y, z = self.down_x, self.down_y, self.down_z
         bias_x, bias_y = self.bias_x_radps, self.bias_y_radps
@@ -106,10 +107,10 @@ class TiltFilter(Snapshot):
             last_us = time_us
             if dt > _MAX_GAP_S:
                 dt = _MAX_GAP_S
-            self.samples += 1
+            count += 1
             if parked:
                 # A plain mean at first, then a slow filter.
-                gain = max(dt / _BIAS_PARKED_S, 1.0 / self.samples)
+                gain = max(dt / _BIAS_PARKED_S, 1.0 / count)
                 bias_x += gain * (gx - bias_x)
                 bias_y += gain * (gy - bias_y)
             gx -= bias_x
@@ -136,7 +137,7 @@ class TiltFilter(Snapshot):
             turn += (gy * y + gz * z) / (y * y + z * z) * dt
             speed_change += forward * dt
             elapsed += dt
-        self.last_us = last_us
+        self.last_us, self.samples = last_us, count
         self.down_x, self.down_y, self.down_z = x, y, z
         self.bias_x_radps, self.bias_y_radps = bias_x, bias_y
         self.forward_lowpass_mps2, self.forward_lasting_mps2 = low, lasting
@@ -192,8 +193,8 @@ class ImuWatch(Snapshot):
     must do so while the accelerometer shows that there is noise or motion to be seen.
     """
 
-    __slots__ = _state_fields = ("accel_mss", "gyro_rads", "gyro_repeats", "strange_force",
-                                 "strange_turn")  # fmt: skip
+    _state_fields = ("accel_mss", "gyro_rads", "gyro_repeats", "strange_force", "strange_turn")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.accel_mss: Vector3 = (0.0, 0.0, 0.0)

@@ -9,11 +9,13 @@ stands in neutral and is not waited for.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.errors import ConfigError, EncodeError, PortClashError, UnknownVehicleError
+from pico_gz.simulator.native_fleet import Records
 from pico_gz.vehicle.external.connection import (
     ArduPilotProfile,
     Arrival,
@@ -32,8 +34,16 @@ SILENCE_TIMEOUT_S = 0.5
 # An autopilot that keeps the fleet waiting this long is named, now and then.
 SLOW_S = 0.03
 SLOW_LINE_S = 10.0
+# So long an answer is looked for before sleeping; a quick autopilot takes a few dozen us. Only
+# where every autopilot has a processor beside ours.
+SPIN_S = 100e-6
 # What a record says of the sensors without extra keys.
 SENT_FIELDS = frozenset({"imu", "rangefinders", "battery"})
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Served:
@@ -94,6 +104,7 @@ class FdmServer:
         self._unanswered: set[int] = set()
         self._fresh: set[int] = set()
         self._last_heard = 0
+        self._spin_s = 0.0
         self._now_us = 0
         self._limited_log = RateLimitedLog(log)
         try:
@@ -122,15 +133,19 @@ class FdmServer:
             **self._served,
             vehicle.vehicle_id: _Served(FdmConnection(vehicle), writer, socket),
         }
-        self._served = dict(sorted(served.items()))
+        self._set_served(served)
         self._poller.add(socket, vehicle.vehicle_id)
+
+    def _set_served(self, served: Mapping[int, _Served]) -> None:
+        self._served = dict(sorted(served.items()))
+        self._spin_s = SPIN_S if len(served) < _processors() else 0.0
 
     def remove_vehicle(self, vehicle_id: int) -> None:
         """Close a vehicle's port."""
         served = self._require(vehicle_id)
         self._poller.remove(served.socket)
         served.socket.close()
-        self._served = {i: s for i, s in self._served.items() if i != vehicle_id}
+        self._set_served({i: s for i, s in self._served.items() if i != vehicle_id})
         self._unanswered.discard(vehicle_id)
         self._fresh.discard(vehicle_id)
 
@@ -177,14 +192,20 @@ class FdmServer:
     ) -> None:
         """Answer every frame that is owed a record with this step's state. Never blocks."""
         self._now_us = now_us
+        lazy = records if type(records) is Records else None
         for vehicle_id, served in self._served.items():
             state = truth.get(vehicle_id)
             if state is None:
                 self._miss_truth(vehicle_id, served, records)
                 continue
             connection = served.connection
+            # Most steps have nothing that a record takes from sensors: then they are not built.
+            is_read = (
+                lazy is None or served.writer.needs_all or lazy.has_battery_or_range(vehicle_id)
+            )
+            sensors = records.get(vehicle_id) if is_read else None
             try:
-                data = served.writer.write(state, records.get(vehicle_id), now_us)
+                data = served.writer.write(state, sensors, now_us)
             except EncodeError as exc:
                 self._warn("record", vehicle_id, f"no record sent: {exc.message}")
                 continue
@@ -206,7 +227,8 @@ class FdmServer:
             self._warn("no_truth", vehicle_id, text)
 
     def unanswered(self) -> tuple[int, ...]:
-        return tuple(sorted(self._unanswered)) if self._lockstep else ()
+        late = self._unanswered
+        return tuple(sorted(late)) if late and self._lockstep else ()
 
     def collect(
         self, timeout_s: float, waiting_for: Collection[int] | None = None
@@ -216,42 +238,57 @@ class FdmServer:
         Returns as soon as every vehicle in ``waiting_for`` (default: all unanswered) has
         answered, and after ``timeout_s`` at the latest.
         """
-        started_s = now_s = self._poller.now_s()
-        deadline_s = now_s + timeout_s
-        finished = timeout_s > SOON_S and self._read_in_turn(waiting_for)
-        if finished:
-            now_s = self._poller.now_s()
-        while not finished:
-            missing = self._lockstep and self._is_missing(waiting_for)
-            for vehicle_id in self._poller.wait(deadline_s - now_s if missing else 0.0):
-                self._take(vehicle_id)
-            now_s = self._poller.now_s()
-            finished = not (missing and self._is_missing(waiting_for)) or now_s >= deadline_s
+        started_s = self._poller.now_s()
+        in_turn = timeout_s > SOON_S and self._all_must_answer(waiting_for)
+        now_s = self._read_in_turn() if in_turn else None
+        if now_s is None:
+            now_s = self._read_patiently(started_s + timeout_s, waiting_for)
         if now_s - started_s > SLOW_S and self._fresh and not self._unanswered:
             self._name_slowest(now_s - started_s, now_s)
-        fresh, self._fresh = sorted(self._fresh), set()
-        commands = {i: self._served[i].connection.commands(self._now_us) for i in fresh}
+        served, now_us = self._served, self._now_us
+        commands = {i: served[i].connection.commands(now_us) for i in sorted(self._fresh)}
+        self._fresh.clear()
         if not self._lockstep:
             commands.update(self._silenced(now_s))
         return commands
 
-    def _read_in_turn(self, waiting_for: Collection[int] | None) -> bool:
-        """Take every vehicle's answer, one after the other; the usual step.
-
-        All of them are needed, and waiting for the one that must come next is cheaper than
-        asking who has come. False when a vehicle need not answer or keeps us waiting.
-        """
+    def _all_must_answer(self, waiting_for: Collection[int] | None) -> bool:
         expected = self._unanswered
         if not self._lockstep or len(expected) != len(self._served):
             return False
-        if waiting_for is not None and not expected.issubset(waiting_for):
-            return False
-        for vehicle_id in sorted(expected):
-            item = self._served[vehicle_id].socket.receive_soon()
-            if item is None:
-                return False
-            self._take(vehicle_id, item)
-        return not self._unanswered
+        return waiting_for is None or expected.issubset(waiting_for)
+
+    def _read_in_turn(self) -> float | None:
+        """Take every vehicle's answer, one after the other; the usual step.
+
+        All of them are needed, and waiting for the one that must come next is cheaper than
+        asking who has come. Returns when the last one answered; ``None`` when not all did.
+        """
+        now, spin_s, now_s = self._poller.now_s, self._spin_s, None
+        for vehicle_id in sorted(self._unanswered):
+            served = self._served[vehicle_id]
+            item = served.socket.receive()
+            if item is not None:  # there may be more, and the newest counts
+                self._take(vehicle_id, item)
+                now_s = now()
+            elif (item := served.socket.receive_soon(spin_s)) is None:
+                return None
+            else:
+                now_s = now()
+                if self._feed(vehicle_id, served, item, now_s) is Arrival.REPEATED:
+                    self._repeat_unless_owed(served)
+        return None if self._unanswered else now_s
+
+    def _read_patiently(self, deadline_s: float, waiting_for: Collection[int] | None) -> float:
+        """Take what arrives until none is waited for or it is too late; returns when."""
+        now_s = self._poller.now_s()
+        while True:
+            missing = self._lockstep and self._is_missing(waiting_for)
+            for vehicle_id in self._poller.wait(deadline_s - now_s if missing else 0.0):
+                self._take(vehicle_id)
+            now_s = self._poller.now_s()
+            if not (missing and self._is_missing(waiting_for)) or now_s >= deadline_s:
+                return now_s
 
     def _name_slowest(self, waited_s: float, now_s: float) -> None:
         text = (
@@ -282,13 +319,17 @@ class FdmServer:
     # --- what arrives ---------------------------------------------------------------------
 
     def _take(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> None:
-        """Read a vehicle's packets and answer a repeat.
+        """Read a vehicle's packets and answer a repeat."""
+        if self._read(vehicle_id, first):
+            self._repeat_unless_owed(self._served[vehicle_id])
+
+    def _repeat_unless_owed(self, served: _Served) -> None:
+        """Answer a repeat.
 
         A frame that is still owed its record gets it with this step; the last record would be
         taken for it, and the autopilot would be a frame ahead.
         """
-        served = self._served[vehicle_id]
-        if self._read(vehicle_id, first) and not served.connection.owed:
+        if not served.connection.owed:
             self._repeat_reply(served)
 
     def _read(self, vehicle_id: int, first: tuple[bytes, Address] | None = None) -> bool:
@@ -297,31 +338,35 @@ class FdmServer:
         True when that was a repeat.
         """
         served = self._served[vehicle_id]
-        connection = served.connection
         repeated = False
         item = first or served.socket.receive()
         now_s = self._poller.now_s()
         while item is not None:
-            data, sender = item
-            item = served.socket.receive()
-            arrival = connection.take(data, sender, now_s)
-            if arrival is Arrival.NEW:
-                repeated = False
-            elif arrival is Arrival.REPEATED:
+            arrival = self._feed(vehicle_id, served, item, now_s)
+            if arrival is Arrival.REPEATED:
                 repeated = True
-                continue
-            elif arrival is Arrival.LATE:
-                continue
-            elif arrival is Arrival.REFUSED:
-                self._report_refusal(vehicle_id, connection)
-                continue
-            else:
+            elif arrival is not Arrival.LATE and arrival is not Arrival.REFUSED:
                 repeated = False
-                self._report_connection(vehicle_id, arrival, sender)
-            self._unanswered.discard(vehicle_id)
-            self._fresh.add(vehicle_id)
-            self._last_heard = vehicle_id
+            item = served.socket.receive()
         return repeated
+
+    def _feed(
+        self, vehicle_id: int, served: _Served, item: tuple[bytes, Address], now_s: float
+    ) -> Arrival:
+        """Take one datagram, and report what is no news of every step."""
+        data, sender = item
+        arrival = served.connection.take(data, sender, now_s)
+        if arrival is Arrival.REPEATED or arrival is Arrival.LATE:
+            return arrival
+        if arrival is Arrival.REFUSED:
+            self._report_refusal(vehicle_id, served.connection)
+            return arrival
+        if arrival is not Arrival.NEW:
+            self._report_connection(vehicle_id, arrival, sender)
+        self._unanswered.discard(vehicle_id)
+        self._fresh.add(vehicle_id)
+        self._last_heard = vehicle_id
+        return arrival
 
     def _reply(self, served: _Served, data: bytes) -> None:
         connection = served.connection

@@ -27,6 +27,7 @@ from pico_gz.wire.state import (
     BatteryRecord,
     ExtraMemory,
     ImuRecord,
+    SlowKeys,
     StateRecord,
     WindvaneRecord,
     encode_plain_state,
@@ -104,6 +105,7 @@ def without_holes(channels_us: Sequence[int]) -> tuple[int, ...]:
 # What an IMU says that has failed and has nothing to say; steps between two samples are no silence.
 _IMU_SILENCE_US = US_PER_S // 20
 _DEAD_IMU = ImuRecord((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+_CALM = (0.0, 0.0, 0.0)
 
 
 class RecordWriter:
@@ -129,23 +131,31 @@ class RecordWriter:
         # Releases before 4.7 do not know the key; a lockstep server must not send it as true.
         self._no_lockstep = True if profile is ArduPilotProfile.FROM_4_7 and not lockstep else None
         self._ranges_m: list[float | None] = [None] * MAX_RANGEFINDERS
-        self._has_ranges = False
         self._battery: BatteryRecord | None = None
         self._rc: dict[str, float] | None = None
         self._windy = False
         self._extra = ExtraMemory() if vehicle.extra_keys else None
+        # Nothing but what every record has and what changes seldom, whose text is kept.
+        self._is_plain = self._extra is None and self._geodetic is None
+        self._slow: bytes | None = None
 
     def set_rc(self, channels_us: Sequence[int]) -> None:
         """Send these radio channels from now on, RC1 first [us]."""
         if len(channels_us) > MAX_RC_CHANNELS:
             raise EncodeError(f"At most {MAX_RC_CHANNELS} radio channels, not {len(channels_us)}.")
         self._rc = {f"rc_{i}": float(us) for i, us in enumerate(channels_us, 1)} or None
+        self._slow = None
 
     def set_imu_failing(self, failing: bool) -> None:
         """Send what the IMU measures while it fails, also where truth is sent otherwise."""
         self._failing = failing
         self._measured = failing or self._always_measured
         self._last_imu = _DEAD_IMU
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether records are made of samples of the IMU or of encoders, too."""
+        return self._measured or self._extra is not None
 
     def write(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> bytes:
         """Return the datagram of the state at ``time_us``.
@@ -157,23 +167,31 @@ class RecordWriter:
             self._remember(sensors)
         imu = self._imu(truth, sensors, time_us)
         position = (truth.north_m, truth.east_m, truth.down_m)
-        if self._is_plain and not any(truth.wind_ned_mps):
+        if self._is_plain and truth.wind_ned_mps == _CALM:
             return encode_plain_state(
-                time_us / US_PER_S, imu, position, truth.quat_wxyz, truth.velocity_ned_mps
+                time_us / US_PER_S,
+                imu,
+                position,
+                truth.quat_wxyz,
+                truth.velocity_ned_mps,
+                self._slow_keys() if self._slow is None else self._slow,
             )
         return self._write_all(truth, imu, position, time_us)
 
-    @property
-    def _is_plain(self) -> bool:
-        return (
-            self._battery is None
-            and self._rc is None
-            and self._geodetic is None
-            and self._no_lockstep is None
-            and not self._windy
-            and self._extra is None
-            and not self._has_ranges
-        )
+    def _slow_keys(self) -> bytes:
+        ranges = self._ranges_m
+        self._slow = SlowKeys(
+            rng_6=ranges[5],
+            rng_5=ranges[4],
+            rng_4=ranges[3],
+            rng_3=ranges[2],
+            rng_2=ranges[1],
+            rng_1=ranges[0],
+            rc=self._rc,
+            battery=self._battery,
+            no_lockstep=self._no_lockstep,
+        ).encode()
+        return self._slow
 
     def _write_all(
         self, truth: VehicleTruth, imu: ImuRecord, position_ned_m: Vector3, time_us: int
@@ -210,11 +228,12 @@ class RecordWriter:
         if self._extra is not None:
             self._extra.remember(sensors)
         if sensors.rangefinders is not None:
-            self._has_ranges = True
+            self._slow = None
             for place, sample in enumerate(sensors.rangefinders[:MAX_RANGEFINDERS]):
                 if sample is not None:
                     self._ranges_m[place] = sample.distance_m
         if sensors.battery is not None:
+            self._slow = None
             self._battery = BatteryRecord(sensors.battery.voltage_v, sensors.battery.current_a)
 
     def _imu(self, truth: VehicleTruth, sensors: SensorData | None, time_us: int) -> ImuRecord:
@@ -235,7 +254,9 @@ class RecordWriter:
         return self._geodetic(truth.north_m, truth.east_m, truth.down_m)
 
     def _wind(self, truth: VehicleTruth) -> Vector3 | None:
-        self._windy = self._windy or any(truth.wind_ned_mps)
+        if not self._windy and any(truth.wind_ned_mps):
+            self._windy = True
+            self._is_plain = False
         return truth.wind_ned_mps if self._windy else None
 
 

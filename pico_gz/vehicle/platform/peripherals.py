@@ -103,24 +103,38 @@ class UartPeer:
         return self._tx.overrun_bytes
 
 
-class SitlUart(Claimed, UartPeer):
+class SitlUart(Claimed):
     """The vehicle's end of a serial port, held by one driver until ``close``."""
 
-    def __init__(
-        self, port: int, baud: int, rx: ByteFifo, tx: ByteFifo, release: Callable[[], None]
-    ) -> None:
-        Claimed.__init__(self, f"UART {port}", release)
-        UartPeer.__init__(self, rx, tx)
+    def __init__(self, port: int, baud: int, end: UartPeer, release: Callable[[], None]) -> None:
+        super().__init__(f"UART {port}", release)
         self.port = port
         self.baud = baud
+        self._end = end
 
     def write(self, data: bytes) -> int:
+        """Send, and return how many bytes found room; the rest is lost and counted."""
         self._require_open()
-        return self._tx.push(data)
+        return self._end.write(data)
 
     def read(self, count: int = READ_ALL) -> bytes:
+        """Take up to ``count`` received bytes; empty when there are none. Never blocks."""
         self._require_open()
-        return self._rx.pop(count)
+        return self._end.read(count)
+
+    def available(self) -> int:
+        """Received bytes that wait to be read."""
+        return self._end.available()
+
+    @property
+    def rx_overrun_bytes(self) -> int:
+        """Bytes lost because this end did not read in time."""
+        return self._end.rx_overrun_bytes
+
+    @property
+    def tx_overrun_bytes(self) -> int:
+        """Bytes lost because the other end did not read in time."""
+        return self._end.tx_overrun_bytes
 
 
 # --- SPI --------------------------------------------------------------------------------------
@@ -179,7 +193,8 @@ MAX_FREQUENCY_HZ = US_PER_S // PWM_VALID_MAX_US
 class PwmBank(Snapshot):
     """Pulse widths of every channel by number; 0 = not claimed, no pulse."""
 
-    __slots__ = _state_fields = ("frequencies_hz", "pulses_us")
+    _state_fields = ("frequencies_hz", "pulses_us")
+    __slots__ = _state_fields
 
     def __init__(self) -> None:
         # Index 0 is unused, so that SERVO1 is at 1.
@@ -230,13 +245,15 @@ class SitlPwm(Claimed):
         Raises:
             ConfigError: it does not fit into a period, or the channel is closed.
         """
-        self._require_open()
-        if not 0 <= pulse_us * self.frequency_hz <= US_PER_S:
+        bank, channel = self._bank, self.channel
+        frequency_hz = bank.frequencies_hz[channel]
+        if self._release is None or not 0 <= pulse_us * frequency_hz <= US_PER_S:
+            self._require_open()
             raise ConfigError(
-                f"PWM {self.channel}: a pulse of {pulse_us} us does not fit into a period of "
-                f"{US_PER_S // self.frequency_hz} us."
+                f"PWM {channel}: a pulse of {pulse_us} us does not fit into a period of "
+                f"{US_PER_S // frequency_hz} us."
             )
-        self._bank.pulses_us[self.channel] = int(pulse_us)
+        bank.pulses_us[channel] = int(pulse_us)
 
     def pulse_us(self) -> int:
         """The pulse width [us]."""

@@ -131,6 +131,7 @@ class SitlPlatform(Snapshot):
         self._first_channel, self._second_channel = self._drive_channels()
         self._first_us = self._second_us = 0
         self._neutral = self._motors, self._servos = self._normalized(0, 0)
+        self._is_neutral = True
         self._is_armed: Callable[[], bool] | None = None
         self._warned_disarmed = False
 
@@ -152,7 +153,7 @@ class SitlPlatform(Snapshot):
             raise ConfigError(f"UART {port}: {baud} baud is no speed.")
         release = self._claim("UART", port, UART_PORTS, owner)
         to_vehicle, to_peer = self._uart_wires(port)
-        return SitlUart(port, baud, to_vehicle, to_peer, release)
+        return SitlUart(port, baud, UartPeer(rx=to_vehicle, tx=to_peer), release)
 
     def uart_peer(self, port: int) -> UartPeer:
         """The far end of a serial port: for a test, a model or a GPS receiver."""
@@ -366,8 +367,9 @@ class SitlPlatform(Snapshot):
         if first_us != self._first_us or second_us != self._second_us:
             self._first_us, self._second_us = first_us, second_us
             self._motors, self._servos = self._normalized(first_us, second_us)
+            self._is_neutral = (self._motors, self._servos) == self._neutral
         motors, servos = self._motors, self._servos
-        if (motors, servos) != self._neutral and self._is_armed and not self._is_armed():
+        if not self._is_neutral and self._is_armed is not None and not self._is_armed():
             self._warn_disarmed()
             motors, servos = self._neutral
         return ActuatorCommands(self.timer.now_us(), self.vehicle_id, motors, servos)

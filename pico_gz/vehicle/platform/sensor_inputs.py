@@ -34,10 +34,11 @@ class SensorInbox(Snapshot):
         imu_overruns: IMU samples lost because they were not read in time.
     """
 
-    __slots__ = _state_fields = (
+    _state_fields = (
         "attitude_quat", "barometer", "battery", "compass", "encoders", "gps", "imu",
         "imu_overruns", "rangefinders",
     )  # fmt: skip
+    __slots__ = _state_fields
     _state_types: ClassVar[Mapping[str, Any]] = {
         "attitude_quat": Quaternion | None,
         "barometer": BarometerData | None,

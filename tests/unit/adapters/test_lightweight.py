@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from pico_gz.adapters.lightweight import LightweightAdapter, LightweightConfig
+from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import NoiseProfile, Pose, VehicleConfig
@@ -340,3 +341,47 @@ def test_a_place_that_is_taken_is_known():
     assert adapter.overlaps_at(2, Pose(north_m=2.1)) == []
     off = connected(1, 2, world=World(obstacles=(post,), contacts=False))
     assert off.overlaps_at(1, Pose(north_m=5.0)) == []
+
+
+# --- places that are taken --------------------------------------------------------------------
+
+
+def test_a_vehicle_inside_another_is_refused_with_both_names():
+    adapter = connected(1, 2)
+    third = VehicleConfig(id=3, name="third", pose=Pose(east_m=3.1))
+    with pytest.raises(ConfigError, match=r"third cannot be added: .* inside rover_2\."):
+        adapter.add_vehicle(third)
+    assert adapter.vehicle_ids() == (1, 2)
+    adapter.add_vehicle(msgspec.structs.replace(third, pose=Pose(east_m=4.5)))
+    assert list(run(adapter, 1)) == [1, 2, 3]
+
+
+def test_what_counts_is_where_the_others_are_now():
+    adapter = connected(1)
+    second = VehicleConfig(id=2, name="second")
+    adapter.set_pose(1, 5.0, 0.0, 0.0)
+    adapter.add_vehicle(second)
+    adapter.remove_vehicle(2)
+    with pytest.raises(ConfigError, match=r"second cannot be added: .* inside rover_1\."):
+        adapter.add_vehicle(msgspec.structs.replace(second, pose=Pose(north_m=5.1)))
+
+
+def test_a_vehicle_inside_an_obstacle_is_refused_unless_nothing_collides():
+    barrel = Disc(north_m=0.0, east_m=0.2, radius_m=0.3)
+    with pytest.raises(ConfigError, match=r"rover_1 cannot be added: .* inside disc_1\."):
+        connected(1, world=World(obstacles=(barrel,)))
+    connected(1, world=World(obstacles=(barrel,), contacts=False))
+
+
+def test_the_bridge_refuses_it_before_and_during_a_run_and_keeps_its_fleet():
+    bridge = SitlBridge()
+    bridge.register_adapter(LightweightAdapter(seed=1))
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"late cannot be added: .* inside rover_1\."):
+            bridge.spawn_vehicle(VehicleConfig(id=2, name="late"))
+        assert [vehicle.id for vehicle in bridge.vehicles] == [1]
+        bridge.step(3)
+    bridge.spawn_vehicle(VehicleConfig(id=2, name="late", pose=Pose(east_m=1.0)))
+    bridge.step(1)
+    assert list(bridge.view.truth) == [1, 2]

@@ -90,6 +90,20 @@ def test_flat_out_an_autopilot_has_its_record_before_observers_are_told():
     assert order == [(10_000, 10_000), (20_000, 20_000), (30_000, 30_000)]
 
 
+def test_flat_out_an_autopilot_has_its_record_before_the_step_is_published():
+    bridge, group, _ = make(Lockstep(), 1)
+    seen = []
+    hand_over = group.hand_over
+
+    def look(records, truth, now_us):
+        seen.append((now_us, truth[1].timestamp_us, bridge.view.time_us) if truth else None)
+        hand_over(records, truth, now_us)
+
+    group.hand_over = look
+    bridge.step(3)
+    assert seen == [None, (10_000, 10_000, 0), (20_000, 20_000, 10_000)]
+
+
 def test_paced_an_autopilot_gets_its_record_when_the_step_is_due():
     bridge, group, _ = make(Scaled(1000.0), 1)
     order = []

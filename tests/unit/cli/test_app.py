@@ -89,6 +89,23 @@ def test_usage_errors_are_json_too(capsys):
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ports", "--rovers", "many"], "'--rovers': expected a whole number."),
+        (["run", "--duration", "long"], "'--duration': expected a number."),
+        (["run", "--duration", "-1"], "A duration of -1 s is not possible."),
+        (["run", "--mission-frame", "x"], "'--mission-frame': 'x': expected start or absolute."),
+        (["run", "--speed", "fast"], "--speed fast: expected a number, or max."),
+        (["run", "--port-offset", "x"], "--port-offset x: expected a whole number, or auto."),
+        (["run", "--mission", "square", "--autopilot", "none"], "Error: --mission: no vehicle of"),
+    ],
+)
+def test_a_wrong_value_is_explained_in_plain_words(arguments, words, capsys):
+    assert run_command(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_print_is_used_in_the_command_line_only():
     package = CLI.parent
     for path in package.rglob("*.py"):
@@ -132,3 +149,15 @@ def test_a_full_disk_is_told_without_a_traceback(command):
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_the_interpreter_ends_without_a_search_for_cycles():
+    """With a large fleet that takes longer than the run's own end."""
+    program = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000))\n"
+        "from pico_gz.cli.app import main\n"
+        "main(['--version'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "True"), done.stderr

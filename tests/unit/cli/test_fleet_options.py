@@ -21,7 +21,7 @@ def test_speed(text, speed):
 
 
 def test_bad_speed():
-    with pytest.raises(ConfigError, match="--speed takes a number or 'max'"):
+    with pytest.raises(ConfigError, match="--speed mx: expected a number, or max"):
         parse_speed("mx")
 
 

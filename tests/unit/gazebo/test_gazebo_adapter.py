@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pico_gz.core.messages import ActuatorCommands, GpsFixType
-from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, NoiseProfile, VehicleConfig
+from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, NoiseProfile, Pose, VehicleConfig
 from pico_gz.errors import (
     ConfigError,
     MissingProgramError,
@@ -347,6 +347,38 @@ def test_a_connection_that_cannot_read_topics_gives_its_ports_back() -> None:
     assert control.closed
     bench.adapter.connect()
     bench.drive(0.1, 0.1, 1)
+
+
+class NotingControl:
+    """Stands for a ``FleetControl``; notes who is spawned."""
+
+    def __init__(self) -> None:
+        self.spawned: list[str] = []
+
+    def start(self) -> None:
+        return None
+
+    def spawn(self, config: VehicleConfig) -> None:
+        self.spawned.append(config.label)
+
+    def replace_sensors(self, records: object) -> object:
+        return records
+
+
+def test_a_vehicle_that_joins_inside_another_is_refused_with_both_names() -> None:
+    bench, control = Bench(connect=False), NotingControl()
+    adapter = GazeboAdapter(network=bench.net, world_control=control)  # type: ignore[arg-type]
+    adapter.add_vehicle(VehicleConfig(id=1, name="first", noise=NoiseProfile.OFF))
+    adapter.connect()
+    adapter.step(STEP_US)
+    for pose in (Pose(), Pose(north_m=0.2), Pose(east_m=0.1, yaw_deg=90.0)):
+        late = VehicleConfig(id=2, name="late", pose=pose)
+        with pytest.raises(ConfigError, match=r"late cannot be added: .* inside first\."):
+            adapter.add_vehicle(late)
+    assert (adapter.vehicle_ids(), control.spawned) == ((1,), [])
+    # Bodies are boxes in Gazebo: side by side there is room for more than discs have.
+    adapter.add_vehicle(VehicleConfig(id=2, name="late", pose=Pose(north_m=0.2, yaw_deg=90.0)))
+    assert control.spawned == ["late"]
 
 
 # --- the kit's own JSON -----------------------------------------------------------------------

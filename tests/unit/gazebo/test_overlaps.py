@@ -5,9 +5,10 @@ import math
 
 import pytest
 
+from pico_gz.gazebo.covered_ground import covered_ground, overlap
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
-from pico_gz.run.world_bundle import footprint, overlap, overlap_warnings
+from pico_gz.run.world_bundle import overlap_warnings
 from pico_gz.simulator.obstacles import Outline
 
 CROSS = (Outline(0, 0, 1, 0, 5.0, 0.1), Outline(0, 0, 0, 1, 5.0, 0.1))
@@ -73,18 +74,22 @@ def test_a_usual_fleet_has_room():
         assert warnings(default_fleet(overrides=overrides, environ={})) == ()
 
 
+def ground_of(plan):
+    return covered_ground(plan.config.pose, plan.rover)
+
+
 def test_wheels_count(tmp_path):
     (plan, *_) = fleet_of(tmp_path, "[rover]\nwidth_m = 0.1\nwheel_width_m = 0.05\n").vehicles
-    assert footprint(plan).half_b_m == pytest.approx(0.5 * (plan.rover.track_m + 0.05))
+    assert ground_of(plan).half_b_m == pytest.approx(0.5 * (plan.rover.track_m + 0.05))
     (plan, *_) = fleet_of(tmp_path, "[rover]\nwidth_m = 0.5\n").vehicles
-    assert footprint(plan).half_b_m == 0.25
+    assert ground_of(plan).half_b_m == 0.25
 
 
 def test_a_car_stands_ahead_of_its_rear_axle(tmp_path):
     text = '[rover]\npreset = "pico_trail_ackermann"\n[[vehicle]]\nid = 1\nyaw_deg = 90.0\n'
     plan = fleet_of(tmp_path, text + "north_m = 0.0\neast_m = 0.0\n").vehicles[0]
     assert plan.rover.center_ahead_m > 0.0
-    shape = footprint(plan)
+    shape = ground_of(plan)
     assert (shape.north_m, shape.east_m) == pytest.approx((0.0, plan.rover.center_ahead_m))
 
 

@@ -1,5 +1,8 @@
 import math
+import random
+from itertools import islice
 
+import msgspec
 import pytest
 from pymavlink.dialects.v20 import all as mav
 
@@ -167,6 +170,45 @@ def test_the_list_of_expectations_is_complete():
 def test_battery_voltage_stands_in_the_first_cell():
     message = read(build(mav.MAVLINK_MSG_ID_BATTERY_STATUS, FULL, AROUND))
     assert message.voltages == [7410] + [65535] * 9
+
+
+def random_telemetry(rng):
+    def like(value):
+        if isinstance(value, bool):
+            return rng.random() < 0.8
+        if isinstance(value, Mode):
+            return rng.choice(list(Mode))
+        if isinstance(value, int):
+            return rng.randrange(-1000, 2_000_000_000)
+        if isinstance(value, float):
+            return rng.gauss(0.0, 10.0 ** rng.randrange(5))
+        return tuple(like(part) for part in value)
+
+    names = Telemetry.__struct_fields__
+    changes = {name: like(getattr(FULL, name)) for name in names}
+    return msgspec.structs.replace(FULL, **(changes | {"time_us": rng.randrange(2**45)}))
+
+
+@pytest.mark.parametrize("msg_id", sorted(TELEMETRY_IDS))
+def test_random_values_travel_as_pymavlink_packs_them(msg_id):
+    rng = random.Random(msg_id)
+    kind = mav.mavlink_map[msg_id]
+    link = mav.MAVLink(None, srcSystem=1, srcComponent=1)
+    fields_of, _ = telemetry._table[msg_id]
+    lengths = [kind.array_lengths[kind.ordered_fieldnames.index(n)] for n in kind.fieldnames]
+    packed = 0
+    for _ in range(100):
+        belief = random_telemetry(rng)
+        out = build(msg_id, belief, AROUND)
+        if out is None:
+            continue
+        fields = iter(fields_of(belief, AROUND))
+        nested = [list(islice(fields, n)) if n else next(fields, None) for n in lengths]
+        message = kind(*(value for value in nested if value not in (None, [])))
+        assert codec.frame(out, 0, 1) == message.pack(link)
+        link.seq = 0
+        packed += 1
+    assert packed > 50
 
 
 HOSTILE = [math.nan, math.inf, -math.inf, 1e30, -1e30]

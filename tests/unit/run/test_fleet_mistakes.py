@@ -29,7 +29,8 @@ FILES = {
     "empty.plan": '{"fileType": "Plan", "mission": {"items": []}}',
     "no.plan.txt": "hello",
     "ardurover.parm": "WP_SPEED 1.5\nINS_ACC2OFFS_X 0.001\nEK3_ENABLE 1\n",
-    "bad.parm": "WP_SPEED fast\nWP_RADIUS -1\n",
+    "wide.parm": "WP_SPEED 1.5\nRTL_SPEED 900\nFRAME_CLASS 6\n",
+    "bad.parm": "WP_SPEED fast\nWP_RADIUS nan\n",
     "bad.csv": "1,2\n3,x\n",
     "short.key": "abc",
 }
@@ -93,7 +94,7 @@ MISTAKES = [
     ("off_the_globe", "[[vehicle]]\nmission = 'north.waypoints'\n", 2, ["item 1", "latitude 95"]),
     ("no_mission_file", "[[vehicle]]\nmission = 'no.plan.txt'\n", 2, ["neither a plan"]),
     # parameters, heights, keys
-    ("bad_params", "[[vehicle]]\nparams = 'bad.parm'\n", 2, ["line 1", "'fast'", "line 2", "-1"]),
+    ("bad_params", "[[vehicle]]\nparams = 'bad.parm'\n", 2, ["line 1", "'fast'", "line 2", "nan"]),
     ("bad_heights", "[terrain]\nkind = 'heightmap'\nfile = 'bad.csv'\n", 3, ["line 2", "'x'"]),
     ("bad_key", "[mavlink]\nsigning_key_file = 'short.key'\n", 2, ["signing key"]),
     # numbers that no rover and no place has
@@ -111,6 +112,14 @@ MISTAKES = [
     ("no_type", "[adapters.noisy]\ngps_noise_m = 2.0\n", 1, ["type is missing", "lightweight"]),
 ]
 WARNED = [
+    (
+        "parameters_out_of_range",
+        "[[vehicle]]\nparams = 'wide.parm'\n",
+        2,
+        [
+            "keeps its own: line 2: RTL_SPEED 900 (a number, 0..100), line 3: FRAME_CLASS 6 (a",
+        ],
+    ),
     (
         "real_parameter_file",
         "[[vehicle]]\nparams = 'ardurover.parm'\n",

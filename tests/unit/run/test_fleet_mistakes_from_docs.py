@@ -56,6 +56,7 @@ FILES = {
     "rally.plan": plan(item(), rallyPoints={"points": 5}),
     "no_value.parm": "WP_SPEED\n",
     "range.parm": "WP_SPEED 1\nFENCE_ACTION 9\n",
+    "infinite.parm": "WP_SPEED 1\nFENCE_ACTION inf\n",
     "comma.parm": "WP_SPEED 1,5\n",
     "half.parm": "FENCE_ENABLE 0.5\n",
     "ragged.csv": "1,2\n3\n",
@@ -114,9 +115,8 @@ MISTAKES = [
     ("mission_of_an_external", f"{EXTERNAL}{VEHICLE}mission = 'cut.plan'\n", 5, ["no JSON"]),
     params("missing.parm", "cannot be read"),
     params("no_value.parm", "line 1", "NAME,VALUE"),
-    params("range.parm", "line 2: FENCE_ACTION cannot be 9", "0..4"),
+    params("infinite.parm", "line 2: FENCE_ACTION cannot be inf"),
     params("comma.parm", "line 1", "NAME,VALUE"),
-    params("half.parm", "FENCE_ENABLE", "whole number"),
     params("square.waypoints", "line 1", "NAME,VALUE"),
     heights("missing.csv", "cannot be read"),
     heights("ragged.csv", "line 2", "equally many"),
@@ -236,6 +236,21 @@ def test_a_documented_rule_is_kept_and_its_line_given(load, text, line, words):
         assert [int(number) for number in re.findall(r"\bline (\d+)", message)] == [line], message
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("range.parm", "line 2: FENCE_ACTION 9 (a whole number, 0..4)"),
+        ("half.parm", "line 1: FENCE_ENABLE 0.5 (a whole number, 0..1)"),
+    ],
+)
+def test_a_parameter_out_of_range_is_warned_of(load, file, words):
+    (warning,) = load(f"{VEHICLE}params = '{file}'\n").warnings
+    assert warning == (
+        f'line 2: vehicle[1].params = "{file}": the built-in autopilot does not take these values,'
+        f" and keeps its own: {words}."
+    )
 
 
 def test_a_shared_socket_of_the_plugin_is_warned_of(load):

@@ -65,7 +65,7 @@ def test_a_port_clash_names_a_key_of_the_file(load, text, expected):
 
 
 def test_a_clash_of_the_option_is_told_as_the_option(load):
-    with pytest.raises(PortClashError, match=r": --dashboard-bind: TCP 5760"):
+    with pytest.raises(PortClashError, match=r"^--dashboard-bind: TCP 5760"):
         load("", dashboard="127.0.0.1:5760")
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 from rover_world import World
 
@@ -171,6 +172,15 @@ def test_a_late_fix_is_compared_with_the_past():
     assert position.fuse_fix(now_us, then, 0.5, 0.0)
     assert position.north_m == pytest.approx(0.6)
     assert position.correction_n_m == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_restored_past_is_the_same_past():
+    position = PositionFilter()
+    position.advance(20_000, 0.02, 0.1, 0.5, 0.2, 0.4, 0.9)
+    other = PositionFilter()
+    other.load_state(msgspec.msgpack.decode(msgspec.msgpack.encode(position.save_state())))
+    assert other.history == position.history
+    assert other.history.maxlen == position.history.maxlen
 
 
 def test_a_glitch_is_rejected_and_in_the_end_believed():

@@ -29,7 +29,10 @@ def test_reads_the_formats_of_ground_stations(tmp_path):
     ("line", "message"),
     [
         ("WP_SPEED,fast", "line 2.*'fast' is no number"),
-        ("WP_SPEED,-1", "line 2.*cannot be -1"),
+        ("WP_SPEED,nan", "line 2.*WP_SPEED cannot be nan"),
+        ("WP_SPEED,-inf", "line 2.*WP_SPEED cannot be -inf"),
+        ("WP_SPEED", "line 2.*'WP_SPEED' is not NAME,VALUE"),
+        ("EK3_ENABLE,0xZ", "line 2.*'0xZ' is no number"),
         ("WP_SPEED,1,2", "line 2.*is not NAME,VALUE"),
     ],
 )
@@ -43,8 +46,8 @@ def test_errors_name_the_line(tmp_path, line, message):
 
 def test_every_bad_line_is_named_at_once(tmp_path):
     path = tmp_path / "rover.parm"
-    path.write_text("WP_SPEED,fast\nWP_RADIUS,-1\nCRUISE_SPEED,1\n")
-    with pytest.raises(ConfigError, match=r"line 1.*fast.*line 2.*WP_RADIUS cannot be -1"):
+    path.write_text("WP_SPEED,fast\nWP_RADIUS,inf\nCRUISE_SPEED,1\n")
+    with pytest.raises(ConfigError, match=r"line 1.*fast.*line 2.*WP_RADIUS cannot be inf"):
         read_parameter_file(path)
 
 
@@ -58,6 +61,63 @@ def test_a_real_file_is_read_and_unknown_names_are_listed(tmp_path):
     assert found.values == {"WP_SPEED": 1.5, "CRUISE_SPEED": 2.0}
     assert found.unknown == ("INS_ACC2OFFS_X", "EK3_ENABLE")
     assert found.problems == ()
+
+
+# As real tools write them: text, values that are taken, names and values that are not.
+REAL_FILES = {
+    "Mission Planner": (
+        "#NOTE: 11/17/2026 9:12:33 AM\r\nACRO_TURN_RATE,180\r\nAHRS_ORIENTATION,0\r\n"
+        "CRUISE_SPEED,5\r\nFENCE_RADIUS,0\r\n",
+        {"ACRO_TURN_RATE": 180.0, "CRUISE_SPEED": 5.0},
+        ("AHRS_ORIENTATION",),
+        ("line 5: FENCE_RADIUS 0 (a number, 30..10000)",),
+    ),
+    "MAVProxy": (
+        "CRUISE_THROTTLE  30.000000\nCRUISE_SPEED     2.500000\nINS_GYR_CAL      1\n",
+        {"CRUISE_THROTTLE": 30.0, "CRUISE_SPEED": 2.5},
+        ("INS_GYR_CAL",),
+        (),
+    ),
+    "QGroundControl": (
+        "# Onboard parameters for Vehicle 1\n#\n# Vehicle-Id Component-Id Name Value Type\n"
+        "1\t1\tCRUISE_SPEED\t3.000000000000000000\t9\n1\t1\tFRAME_CLASS\t6\t2\n"
+        "1\t1\tLOG_BITMASK\t65535\t6\n",
+        {"CRUISE_SPEED": 3.0},
+        ("LOG_BITMASK",),
+        ("line 5: FRAME_CLASS 6 (a whole number, 0..3)",),
+    ),
+    "defaults of a frame": (
+        "SERVO1_FUNCTION = 73\nSERVO3_MIN = 500\nCRUISE_SPEED = 4 # m/s\nCAN_P1_BITRATE 0x0F\n"
+        "FORMAT_VERSION 16 @READONLY\nSIM_TIDE_0.5\n",
+        {"SERVO1_FUNCTION": 73.0, "CRUISE_SPEED": 4.0, "FORMAT_VERSION": 16.0},
+        ("CAN_P1_BITRATE", "SIM_TIDE_0.5"),
+        ("line 2: SERVO3_MIN 500 (a whole number, 800..2200)",),
+    ),
+    "bits as a negative number, and half a mode": (
+        "ARMING_CHECK -10\nMODE1 2.5\nMODE2 0x0B\n",
+        {"MODE2": 11.0},
+        (),
+        (
+            "line 1: ARMING_CHECK -10 (a whole number, 0..2147483647)",
+            "line 2: MODE1 2.5 (a whole number, 0..26)",
+        ),
+    ),
+    "the last line of a name counts": (
+        "RTL_SPEED 900\nWP_SPEED 2\nRTL_SPEED 1\nWP_SPEED 900\n",
+        {"RTL_SPEED": 1.0},
+        (),
+        ("line 4: WP_SPEED 900 (a number, 0..100)",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REAL_FILES)
+def test_files_of_real_tools_load(tmp_path, name):
+    text, values, unknown, out_of_range = REAL_FILES[name]
+    path = tmp_path / "rover.parm"
+    path.write_bytes(text.encode())
+    assert scan_parameter_file(path) == (values, unknown, out_of_range, ())
+    RoverAutopilot(read_parameter_file(path))
 
 
 def test_missing_file(tmp_path):

@@ -6,10 +6,13 @@ import pytest
 
 from pico_gz.core.ground_control import ParamType
 from pico_gz.core.rover_spec import PRESETS
+from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError
 from pico_gz.simulator.sim_parameters import MODEL_PARAMETERS, SAMPLE_PARAMETERS
+from pico_gz.vehicle.autopilot.context import RoverContext
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS
 from pico_gz.vehicle.autopilot.parameters import ParamStore, allowed, preset_params
+from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
 def changed(store):
@@ -142,3 +145,25 @@ def test_state_round_trip():
     other.load_state(store.save_state())
     assert other.values == store.values
     assert changed(other) == {"WP_SPEED": 3.0}
+
+
+def test_the_control_loop_uses_a_changed_parameter_at_once():
+    rover = RoverContext({"MOT_SLEWRATE": 0.0}, DriveKind.SKID, None)
+    rover.outputs.claim(SitlPlatform(1))
+    before = rover.params.save_state()
+    rover.params.set("ATC_STR_RAT_MAX", 90.0)
+    assert rover.turn.rate_limit_radps == math.radians(90.0)
+    rover.params.set("WP_SPEED", 1.25)
+    assert rover.waypoint_speed_mps() == 1.25
+    rover.params.set("SERVO1_TRIM", 1510.0)
+    rover.outputs.neutral()
+    assert rover.outputs._first.pwm.pulse_us() == 1510
+    rover.params.reset()
+    assert (rover.waypoint_speed_mps(), rover.turn.rate_limit_radps) == (2.0, math.radians(120.0))
+    rover.params.set("ATC_DECEL_MAX", 3.0)
+    assert rover.speed.decel_mps2 == 3.0
+    rover.params.load_state(before)
+    assert rover.speed.decel_mps2 == 1.0
+    rover.params.note("CRUISE_SPEED", 0.5)
+    rover.params.set("WP_SPEED", 0.0)
+    assert rover.waypoint_speed_mps() == 0.5

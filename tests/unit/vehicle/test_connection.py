@@ -29,6 +29,28 @@ def test_new_repeated_missed() -> None:
     assert connection.stats.missed == 3
 
 
+def test_frames_with_the_same_pulses() -> None:
+    connection = connected()
+    for frame in (11, 12, 13):
+        assert connection.take(servo(frame, 1750, 1250), HERE, 0.1 * frame) is Arrival.NEW
+        assert connection.owed
+        assert connection.last_heard_s == 0.1 * frame
+        assert connection.commands(frame).motors == (0.5, -0.5)
+        assert connection.commands(frame).timestamp_us == frame
+        connection.owed = False
+    assert connection.take(servo(13, 1750, 1250), HERE, 2.0) is Arrival.REPEATED
+    wrong_magic = b"\x81\x73" + servo(14, 1750, 1250)[2:]
+    assert connection.take(wrong_magic, HERE, 2.0) is Arrival.REFUSED
+    assert not connection.owed
+    assert connection.take(servo(14, 1750, 1250), THERE, 2.0) is Arrival.NEW
+    assert connection.peer == THERE
+    assert connection.take(servo(17, 1750, 1250), THERE, 2.0) is Arrival.NEW
+    assert connection.take(servo(18, 1500, 2000), THERE, 2.0) is Arrival.NEW
+    assert connection.commands(0).motors == (0.0, 1.0)
+    stats = connection.stats
+    assert (stats.packets, stats.repeated, stats.refused, stats.missed) == (7, 1, 1, 2)
+
+
 @pytest.mark.parametrize("frame", [0, 3, 9])
 def test_a_lower_frame_is_a_restart_in_neutral(frame: int) -> None:
     connection = connected()

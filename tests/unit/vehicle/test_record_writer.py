@@ -70,6 +70,18 @@ def test_slow_sensors_are_remembered() -> None:
     assert record.battery.voltage_v == 7.4
 
 
+def test_what_a_slow_sensor_says_anew_is_in_the_same_record() -> None:
+    writer = RecordWriter(VEHICLE, P46)
+    for volts in (7.4, 7.3):
+        data = writer.write(level_truth(), sensors(battery=BatteryData(volts, 1.5)), 0)
+        assert json.loads(data)["battery"] == {"voltage": volts, "current": 1.5}
+    data = writer.write(level_truth(), sensors(rangefinders=(RangefinderData(1.5),)), 0)
+    assert json.loads(data)["rng_1"] == 1.5
+    writer.set_rc([1500, 1600])
+    data = writer.write(level_truth(), None, 0)
+    assert json.loads(data)["rc"] == {"rc_1": 1500.0, "rc_2": 1600.0}
+
+
 def test_wind_stays_once_it_blew() -> None:
     writer = RecordWriter(VEHICLE, P46)
     windy = msgspec.structs.replace(level_truth(), wind_ned_mps=(-3.0, 0.0, 0.0))

@@ -14,6 +14,7 @@ from pico_gz.errors import DecodeError, EncodeError
 from pico_gz.wire.state import (
     BatteryRecord,
     ImuRecord,
+    SlowKeys,
     StateRecord,
     WindvaneRecord,
     decode_state,
@@ -52,6 +53,36 @@ FULL = msgspec.structs.replace(
 def plugin_replies() -> list[bytes]:
     lines = (CAPTURES / "plugin_exchange.jsonl").read_text().splitlines()
     return [json.loads(line)["reply"].encode() for line in lines]
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        {},
+        {"rng_1": 1.25},
+        {"rng_2": 0.5, "rng_6": 4.0, "battery": BatteryRecord(7.4, 1.2)},
+        {"rc": {"rc_1": 1500.0, "rc_2": 1501.0}, "battery": BatteryRecord(12.4, 0.0)},
+        {"no_lockstep": True},
+    ],
+)
+def test_a_record_written_quickly_has_the_same_bytes(slow: dict[str, object]) -> None:
+    record = msgspec.structs.replace(PLAIN, **slow)
+    assert record.quat_wxyz is not None
+    quick = encode_plain_state(
+        record.timestamp_s,
+        record.imu,
+        record.position_ned_m,
+        record.quat_wxyz,
+        record.velocity_ned_mps,
+        SlowKeys(**slow).encode(),  # type: ignore[arg-type]
+    )
+    assert quick == encode_state(record)
+
+
+def test_a_slow_key_that_is_not_finite_is_refused() -> None:
+    slow = SlowKeys(battery=BatteryRecord(math.nan, 0.0)).encode()
+    with pytest.raises(EncodeError, match="not finite"):
+        encode_plain_state(0.0, LEVEL, (0.0,) * 3, (1.0, 0.0, 0.0, 0.0), (0.0,) * 3, slow)
 
 
 def test_every_reply_of_the_real_plugin_is_read_exactly() -> None:

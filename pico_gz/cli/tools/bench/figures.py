@@ -23,6 +23,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         unit: of ``value`` and ``goal``.
         goal: what it should reach.
         higher_is_better: whether ``goal`` is a floor or a ceiling.
+        pure: the same without the native core; ``None`` where that was not measured.
         detail: further numbers of the same measurement.
     """
 
@@ -32,6 +33,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     goal: float
     higher_is_better: bool = False
+    pure: float | None = None
     detail: dict[str, float] = {}
 
     @property

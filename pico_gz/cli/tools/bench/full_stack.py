@@ -51,7 +51,7 @@ def _one_rover_figure() -> Figure:
             what="One rover, full stack, 10 ms steps, autopilot at 50 Hz",
             value=session.sim_time_s / used_s,
             unit="x real time",
-            goal=150.0,
+            goal=700.0,
             higher_is_better=True,
         ),
         lambda: _run(1, 20.0),
@@ -85,7 +85,7 @@ def fleet_figures() -> list[Figure]:
                 what="255 rovers, full stack, default streams to one ground station",
                 value=result.sim_time_s / used_s,
                 unit="x real time",
-                goal=1.0,
+                goal=3.0,
                 higher_is_better=True,
                 detail={"lost_steps": float(result.lost_steps)},
             ),
@@ -104,7 +104,7 @@ def fleet_figures() -> list[Figure]:
             what="Memory, 255 rovers, full stack",
             value=memory_mb,
             unit="MB",
-            goal=400.0,
+            goal=120.0,
         ),
     ]
 

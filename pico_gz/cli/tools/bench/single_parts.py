@@ -112,7 +112,7 @@ def autopilot_figures() -> list[Figure]:
         what="Autopilot tick in AUTO, mean",
         value=_tick_us(),
         unit="us",
-        goal=40.0,
+        goal=12.0,
     )
     return [explained(figure, _tick_us)]
 
@@ -154,7 +154,7 @@ def start_figures() -> list[Figure]:
             what="pico-gz run --duration 1 --speed max, from cold",
             value=_fastest_s(["-m", "pico_gz", *run, "--port-offset", "auto"]),
             unit="s",
-            goal=1.0,
+            goal=0.5,
         ),
     ]
 
