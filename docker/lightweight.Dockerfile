@@ -22,10 +22,12 @@ RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml web mcap 
     && /opt/pico-gz/bin/pip install --requirement /dependencies/requirements.txt
 
 FROM dependencies AS builder
+# The classic builder forgets arguments at the end of a stage.
+ARG PIP_NO_INDEX=
+ARG PIP_INDEX_URL=
 RUN python3 /dependencies/requirements.py /dependencies/pyproject.toml build-system \
         > /dependencies/build.txt \
     && /opt/pico-gz/bin/pip install --requirement /dependencies/build.txt
-ARG PIP_NO_INDEX=
 # For the simulator's core. A base may have a compiler, or nothing to install one with.
 # hadolint ignore=DL3008
 RUN command -v cc || test -n "${PIP_NO_INDEX}" \

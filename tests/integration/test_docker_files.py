@@ -44,6 +44,18 @@ def test_dockerfiles_build_with_every_builder_and_pin_no_digest(path):
     assert not re.search(r"amd64|x86_64", text)
 
 
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_every_stage_that_installs_knows_where_it_may_look(path):
+    """The classic builder forgets arguments at the end of a stage."""
+    stages = re.split(r"^FROM ", path.read_text(), flags=re.M)[1:]
+    installing = [stage for stage in stages if "pip install" in stage]
+    assert installing
+    for stage in installing:
+        first = stage.index("pip install")
+        assert stage.find("ARG PIP_NO_INDEX=\n") in range(first), stage.splitlines()[0]
+        assert stage.find("ARG PIP_INDEX_URL=\n") in range(first), stage.splitlines()[0]
+
+
 def test_labels_say_the_version_without_being_told():
     found = [
         word
