@@ -129,7 +129,7 @@ def test_a_run_needs_little_address_space(tmp_path):
 @pytest.mark.alone
 @pytest.mark.parametrize("megabytes", [60, 100, 120])
 def test_too_little_address_space_is_an_error_and_no_hang(tmp_path, megabytes):
-    """Whatever fails for lack of memory, at the start or in a step, the command ends and says so."""
+    """Whatever fails for lack of memory, at the start or in a step, the command says so."""
     options = ("--rovers", "200", "--adapter", "lightweight", "--port-offset", "auto")
     done, took_s = run_with_memory(tmp_path, megabytes, "run", *options, "--duration", "60",
                                    "--speed", "max")  # fmt: skip
