@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,7 +50,6 @@ _FOR_ALL = ("arm", "disarm", "mode", "mission")
 _ALL = "all"
 # What only looks may look at any run; what changes one, only at a run of this folder.
 _LOOKS = ("status", "watch")
-_WATCH_PERIOD_S = 0.3
 
 
 def ctl(
@@ -178,7 +176,6 @@ def _watch(path: Path, *, as_json: bool) -> None:
         print(f"{answer['run']}: events from now on; Ctrl-C ends.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            time.sleep(_WATCH_PERIOD_S)
             try:
                 answer = ask(path, "events", after=answer["newest"])
             except ConfigError:
@@ -188,6 +185,8 @@ def _watch(path: Path, *, as_json: bool) -> None:
             for event in answer["events"]:
                 print(json.dumps(event) if as_json else _line(event))
             sys.stdout.flush()
+            if answer["ended"]:
+                break
 
 
 def _line(event: dict[str, Any]) -> str:

@@ -175,6 +175,11 @@ def with_status(order: Command, bridge: SitlBridge, status: Command) -> Command:
     return carry_out
 
 
+# A request for events waits for the next one this long, and looks this often.
+_EVENTS_LIMIT_S = 2.0
+_EVENTS_LOOK_S = 0.05
+
+
 def run_commands(bridge: SitlBridge, about: Callable[[], Mapping[str, Any]]) -> dict[str, Command]:
     """What only ``pico-gz ctl`` may ask for: the end of the run, its events, its name."""
 
@@ -183,8 +188,16 @@ def run_commands(bridge: SitlBridge, about: Callable[[], Mapping[str, Any]]) -> 
         return {**status_of(bridge), **about()}
 
     def events(request: Mapping[str, Any]) -> dict[str, Any]:
-        found, newest = bridge.events.since(integer(request, "after", -1, sys.maxsize))
-        return {"events": msgspec.to_builtins(found), "newest": newest, **about()}
+        """Those after a number, which may be waited for."""
+        after = integer(request, "after", -1, sys.maxsize)
+        limit_s = time.monotonic() + _EVENTS_LIMIT_S
+        while True:
+            ended = bridge.state in (BridgeState.STOPPED, BridgeState.FAILED)
+            found, newest = bridge.events.since(after)
+            if found or ended or after < 0 or time.monotonic() > limit_s:
+                plain = msgspec.to_builtins(found)
+                return {"events": plain, "newest": newest, "ended": ended, **about()}
+            time.sleep(_EVENTS_LOOK_S)
 
     return {"stop": stop, "events": events, "whoami": lambda _: dict(about())}
 

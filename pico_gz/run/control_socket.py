@@ -13,7 +13,8 @@ import socket
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 MAX_LINE_BYTES = 65_536
 IDLE_LIMIT_S = 60.0
 MAX_CLIENTS = 16
+_LAST_ANSWERS_S = 0.5
 _LONGEST = f"A line has at most {MAX_LINE_BYTES} bytes."
 
 Command = Callable[[Mapping[str, Any]], Any]
@@ -39,18 +41,22 @@ class ControlServer:
         self._commands = commands
         self._closed = threading.Event()
         self._slots = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._asked = 0  # requests that are being answered
+        self._answering = threading.Condition()
         self._socket = _bind(path)
         self._thread = threading.Thread(target=self._accept, name="pico-gz-control", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening and remove the socket; harmless when called twice."""
+        """Stop listening, answer what was asked, remove the socket; harmless when called twice."""
         if self._closed.is_set():
             return
         self._closed.set()
         self._socket.close()
         self.path.unlink(missing_ok=True)
         self._thread.join(timeout=1.0)
+        with self._answering:
+            self._answering.wait_for(lambda: not self._asked, timeout=_LAST_ANSWERS_S)
 
     def _accept(self) -> None:
         while not self._closed.is_set():
@@ -72,18 +78,29 @@ class ControlServer:
                 while line := lines.readline(MAX_LINE_BYTES):
                     if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                         _skip_line(lines)
-                        answer = _error("ConfigError", "The request is too long.", _LONGEST)
+                        client.sendall(_error("ConfigError", "The request is too long.", _LONGEST))
                     else:
-                        answer = self._answer(line)
-                    client.sendall(answer + b"\n")
+                        with self._counted():
+                            client.sendall(self._answer(line))
         except OSError as exc:
             log.debug("control client left: %s", exc)
         finally:
             self._slots.release()
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._answering:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._answering:
+                self._asked -= 1
+                self._answering.notify_all()
+
     def _answer(self, line: bytes) -> bytes:
         try:
-            return msgspec.json.encode({"ok": True, "result": self._call(line)})
+            return msgspec.json.encode({"ok": True, "result": self._call(line)}) + b"\n"
         except PicoGzError as exc:
             return _error(type(exc).__name__, exc.message, exc.hint)
         except Exception as exc:  # a client's request must never end the run
@@ -147,9 +164,8 @@ def _not_private(folder: Path) -> str | None:
 
 
 def _error(code: str, message: str, hint: str) -> bytes:
-    return msgspec.json.encode(
-        {"ok": False, "error": {"code": code, "message": message, "hint": hint}}
-    )
+    error = {"code": code, "message": message, "hint": hint}
+    return msgspec.json.encode({"ok": False, "error": error}) + b"\n"
 
 
 _ANSWER_LIMIT_S = 10.0

@@ -119,7 +119,7 @@ def test_cpu_features_change_no_byte(five_digest):
         (["--rc", "telepathy"], 2, "telepathy"),
         (["--mission", "nowhere.plan"], 2, "nowhere.plan"),
         (["missing.toml"], 2, "missing.toml"),
-        (["--rovers", "255"], 2, "allow_gcs_sysid"),
+        (["--rovers", "255"], 2, "--allow-gcs-sysid"),
     ],
 )
 def test_bad_input_ends_with_a_clear_message_before_anything_starts(arguments, code, words):

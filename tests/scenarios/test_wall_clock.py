@@ -9,6 +9,7 @@ import pytest
 from pico_gz import Lockstep, Scaled, SitlBridge, VehicleConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.published import TraceDigest
+from pico_gz.core.vehicle_config import Pose
 from pico_gz.vehicle.scripted import make_script
 
 pytestmark = pytest.mark.alone  # a machine that stands still for long is rightly told of
@@ -20,7 +21,8 @@ def run_digest(mode, *observers, duration_us=1_000_000):
     bridge, trace = SitlBridge(mode), TraceDigest()
     bridge.register_adapter(LightweightAdapter(seed=9))
     for vehicle_id in (1, 2):
-        bridge.spawn_vehicle(VehicleConfig(id=vehicle_id), make_script("circle:3"))
+        config = VehicleConfig(id=vehicle_id, pose=Pose(east_m=5.0 * vehicle_id))
+        bridge.spawn_vehicle(config, make_script("circle:3"))
     bridge.after_step.add(trace)
     for observer in observers:
         bridge.after_step.add(observer)
