@@ -50,21 +50,29 @@ class _Limit(logging.Filter):
         if len(self._last_s) > 1000:
             self._last_s.clear()
         self._last_s[text] = record.created
-        return self._has_room(record, text)
+        return self._has_room(record)
 
-    def _has_room(self, record: logging.LogRecord, text: str) -> bool:
+    def _has_room(self, record: logging.LogRecord) -> bool:
         if int(record.created) != self._second:
             self._second, self._shown = int(record.created), 0
         self._shown += 1
         if self._shown > _LINES_PER_S and record.levelno < logging.ERROR:
             self._left_out += 1
             return False
-        if self._left_out:
-            more = plural(self._left_out, "warning")
-            record.msg = f"{text} ({more} before it not shown: pico-gz ctl watch shows all.)"
-            record.args = ()
-            self._left_out = 0
+        # Other handlers get the same record: its text stays.
+        record.left_out, self._left_out = self._left_out, 0
         return True
+
+
+class _Line(logging.Formatter):
+    """The level, the message, and how many lines were left out before it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        if not (count := getattr(record, "left_out", 0)):
+            return line
+        more = plural(count, "warning")
+        return f"{line} ({more} before it not shown: pico-gz ctl watch shows all.)"
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -74,7 +82,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
     def __init__(self) -> None:
         logging.Handler.__init__(self, logging.WARNING)
-        self.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        self.setFormatter(_Line("%(levelname)s: %(message)s"))
         self.addFilter(_Limit())
 
     @property

@@ -262,11 +262,13 @@ def ask(path: Path, command: str, /, **arguments: Any) -> Any:
             connection.connect(str(path))
             connection.sendall(request)
             with connection.makefile("rb") as lines:
-                answer = msgspec.json.decode(
-                    lines.readline(_MAX_ANSWER_BYTES) or b"{}", type=dict[str, Any]
-                )
+                line = lines.readline(_MAX_ANSWER_BYTES)
     except OSError as exc:
         raise PicoGzError(f"The run does not answer: {exc}.") from exc
+    if not line:
+        raise PicoGzError("The run ended before it answered.")
+    try:
+        answer = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError as exc:
         raise PicoGzError(f"What answers at {path} is no run: {exc}.") from exc
     if not answer.get("ok"):

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from pico_gz import SitlBridge, VehicleConfig
-from pico_gz.cli.console import TABLE_LIMIT, _Limit, picture
+from pico_gz.cli.console import TABLE_LIMIT, _Limit, _Line, picture
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.testing import ScriptedAdapter
 
@@ -88,8 +88,11 @@ def test_a_flood_of_warnings_is_counted_and_errors_are_not():
     limit = _Limit()
     passed = [limit.filter(record(f"rover_{i} touches box_{i}.", 100.2)) for i in range(100)]
     assert passed == [True] * 20 + [False] * 80
-    assert limit.filter(record("It failed.", 100.3, logging.ERROR))
+    error = record("It failed.", 100.3, logging.ERROR)
+    assert limit.filter(error)
+    assert _Line("%(message)s").format(error).startswith("It failed. (80 warnings before it")
+    assert error.getMessage() == "It failed."  # for other handlers
     later = record("rover_1 touches wall_1.", 101.4)
     assert limit.filter(later)
-    assert "80 warnings" not in later.getMessage()  # the error has said it
+    assert _Line("%(message)s").format(later) == later.getMessage()  # the error has said it
     assert not limit.filter(record("rover_1 touches wall_1.", 105.0))

@@ -126,6 +126,25 @@ def test_the_socket_is_gone_after_close(server):
         control_socket.ask(server.path, "status")
 
 
+def test_what_was_asked_is_answered_before_the_end(folder):
+    asked, go = threading.Event(), threading.Event()
+
+    def slow(_):
+        asked.set()
+        go.wait(5.0)
+        return "done"
+
+    server, answers = ControlServer(socket_path("test"), {"slow": slow}), []
+    client = threading.Thread(target=lambda: answers.append(ask(server.path, "slow")))
+    client.start()
+    assert asked.wait(5.0)
+    threading.Timer(0.2, go.set).start()
+    server.close()
+    assert go.is_set()
+    client.join(5.0)
+    assert answers == ["done"]
+
+
 def test_a_folder_of_somebody_else_is_refused(folder, bridge, monkeypatch):
     path = socket_path("test")
     path.parent.mkdir()
@@ -141,7 +160,10 @@ def test_a_path_that_is_too_long_is_told(folder):
     assert "XDG_RUNTIME_DIR" in caught.value.hint
 
 
-def test_a_stranger_at_the_socket_is_told(folder):
+@pytest.mark.parametrize(
+    ("said", "error"), [(b"hello\n", "is no run"), (b"", "ended before it answered")]
+)
+def test_a_stranger_at_the_socket_is_told(folder, said, error):
     path = folder / "stranger.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
@@ -151,12 +173,13 @@ def test_a_stranger_at_the_socket_is_told(folder):
         def answer() -> None:
             with listener.accept()[0] as client:
                 client.recv(1000)
-                client.sendall(b"hello\n")
+                client.sendall(said)
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(PicoGzError, match="is no run"):
+        with pytest.raises(PicoGzError, match=error) as caught:
             ask(path, "status")
+        assert not isinstance(caught.value, ConfigError)
         thread.join()
 
 
