@@ -84,8 +84,10 @@ def autopilot():
 
 def exchange(upload, autopilot, seconds=10.0):
     end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s and not upload.is_done():
+    while time.monotonic() < end_s:
         upload(0)
+        if upload.is_done():  # and the connection closed
+            return
         autopilot.step()
         time.sleep(0.001)
 
