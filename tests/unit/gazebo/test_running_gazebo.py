@@ -1,5 +1,7 @@
 """Whose ports may be driven on."""
 
+import threading
+
 import pytest
 
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
@@ -105,6 +107,25 @@ def test_a_twin_answers_and_is_used(wide):
         vehicle.socket.on_arrival = twin.try_step
     require(network, "python3 (pid 7)")
     assert set(twin.link(0).pwm_us) == {1500}, "it was asked to stand still"
+
+
+def test_a_plugin_that_looks_seldom_answers_too():
+    """It takes the newest packet only, so a question must not hide behind the other size."""
+    twin = PluginTwin([0])
+    stop = threading.Event()
+
+    def look_seldom():
+        while not stop.wait(0.03):
+            twin.try_step()
+
+    world = threading.Thread(target=look_seldom)
+    world.start()
+    try:
+        require(None, "python3 (pid 7)", ports=twin.ports)
+    finally:
+        stop.set()
+        world.join()
+        twin.stop()
 
 
 def test_a_plugin_without_imu_is_a_plugin():
