@@ -9,6 +9,7 @@ import importlib
 import sys
 from typing import Any
 
+from pico_gz.core import compiled_modules
 from pico_gz.core.moved import MovedModules
 
 __version__ = "0.2.0"
@@ -34,7 +35,7 @@ _EXPORTS = {
     "SimulatorCapabilities": "pico_gz.core.messages",
     "SensorCapabilities": "pico_gz.core.messages",
     "SimulatorAdapter": "pico_gz.adapters.contract",
-    "LightweightConfig": "pico_gz.adapters.lightweight",
+    "LightweightConfig": "pico_gz.adapters.lightweight_config",
     "LightweightAdapter": "pico_gz.adapters.lightweight",
     "GazeboConfig": "pico_gz.gazebo.adapter",
     "GazeboAdapter": "pico_gz.gazebo.adapter",
@@ -56,6 +57,7 @@ _EXPORTS = {
 __all__ = sorted(["__version__", *_EXPORTS])
 
 
+compiled_modules.install()
 sys.meta_path.append(MovedModules())
 
 

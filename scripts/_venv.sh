@@ -99,3 +99,14 @@ build_core() {
         printf '%s\n' "$now" >"$stamp"
     fi
 }
+
+# Compile the modules that mypyc is for; without a C compiler they run interpreted.
+build_modules() {
+    local tools
+    mapfile -t tools < <(group_requirements compile)
+    if ensure_installed compile "${tools[@]}"; then
+        (cd "$ROOT" && "$VENV/bin/python" scripts/compile_modules.py)
+    else
+        say "mypyc could not be installed (see above); the modules run interpreted."
+    fi
+}

@@ -4,6 +4,7 @@
 A test compares the page with the code, so the page cannot go stale.
 """
 
+import ast
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -35,6 +36,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     return ["| " + " | ".join(str(cell) for cell in row) + " |" for row in lines] + [""]
 
 
+def summary(kind: type) -> str:
+    """The first line of a class's docstring, from its source: compiled classes have none."""
+    source = ROOT.joinpath(*kind.__module__.split(".")).with_suffix(".py").read_text()
+    classes = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    doc = next(ast.get_docstring(node) for node in classes if node.name == kind.__name__)
+    return (doc or "").partition("\n")[0].rstrip(".")
+
+
 def modes() -> list[str]:
     """Every mode with its number, what it does, and what it needs."""
     known = {mode.number: mode for mode in RoverMode.__subclasses__()}
@@ -45,7 +54,7 @@ def modes() -> list[str]:
             [
                 int(mode.number),
                 mode.number.name,
-                (mode.__doc__ or "").partition("\n")[0].rstrip("."),
+                summary(mode),
                 "yes" if mode.needs_position else "no",
                 "yes" if mode.arms else "no",
             ]
@@ -143,7 +152,8 @@ def tables() -> str:
             "come once per second of wall time.\n",
             *messages(),
             "## Failsafe actions\n",
-            f"`FS_ACTION`, `FENCE_ACTION` and `BATT_FS_*_ACT` take {actions}. A mode that refuses "
+            f"{actions}. `FS_ACTION`, `FENCE_ACTION` and `BATT_FS_*_ACT` take those of their range "
+            "below. A mode that refuses "
             "falls back to the next one of its name, last to HOLD.\n",
             f"## Parameters ({len(parameter_table.PARAMETERS)})\n",
             *parameters(),

@@ -33,7 +33,7 @@ static void give(const void *from, size_t size) {
 int main(void) {
     static int64_t found[2 * CANDIDATES];
     int64_t which, size, starts, widths;
-    for (which = 0; which < 3; which++) {
+    for (which = 0; which < 4; which++) {
         size = pico_gz_sizes(which);
         give(&size, sizeof size);
     }
@@ -42,7 +42,7 @@ int main(void) {
     take_block(&widths, &size);
     for (;;) {
         world_t world;
-        int64_t result = 0, ignored;
+        int64_t result = 0, ignored, outs_size;
         take(&which, sizeof which);
         take(&world, sizeof world);
         world.world_starts = starts;
@@ -51,15 +51,18 @@ int main(void) {
         void *heights = take_block(&world.world_heights, &ignored);
         void *outlines = take_block(&world.world_outlines, &ignored);
         void *rovers = take_block(&world.world_rovers, &size);
+        void *outs = take_block(&world.world_outs, &outs_size);
         if (which == 0) result = pico_gz_step(&world);
         if (which == 1) pico_gz_sense(&world);
         if (which == 2) pico_gz_follow(&world);
         give(&result, sizeof result);
         if (result > 0) give(found, 2 * (size_t)result * sizeof *found);
         give(rovers, (size_t)size);
+        give(outs, (size_t)outs_size);
         fflush(stdout);
         free(heights);
         free(outlines);
         free(rovers);
+        free(outs);
     }
 }

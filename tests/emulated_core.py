@@ -46,11 +46,12 @@ class PairedCore:
     def __init__(self, core, process):
         self.calls = self.vehicle_steps = 0
         self.pico_gz_sizes = core.pico_gz_sizes
+        self.pico_gz_trace = core.pico_gz_trace  # no arithmetic
         for number, name in enumerate(_FUNCTIONS):
             setattr(self, name, self._pair(number, getattr(core, name)))
         self._to, self._from = process.stdin, process.stdout
-        sizes = [self._take_number() for _ in range(3)]
-        if sizes != [core.pico_gz_sizes(which) for which in range(3)]:
+        sizes = [self._take_number() for _ in range(4)]
+        if sizes != [core.pico_gz_sizes(which) for which in range(4)]:
             raise BitsDifferError(f"the structures have other sizes there: {sizes}")
         for numbers in normal_arrays():
             self._give_block(numbers.tobytes())
@@ -60,28 +61,32 @@ class PairedCore:
             world = ctypes.string_at(at.value, WORLD.whole.size)
             count, rovers = _field(world, "count"), _field(world, "rovers")
             memory = (ctypes.c_char * (count * self.pico_gz_sizes(0))).from_address(rovers)
-            self._ask(number, world, memory.raw)
+            outs = (ctypes.c_char * (count * self.pico_gz_sizes(3))).from_address(
+                _field(world, "outs")
+            )
+            self._ask(number, world, memory.raw, outs.raw)
             result = function(at)
-            self._compare(result or 0, _field(world, "candidates"), memory.raw)
+            self._compare(result or 0, _field(world, "candidates"), memory.raw, outs.raw)
             self.calls += 1
             self.vehicle_steps += count if number != _SENSE else 0
             return result
 
         return call
 
-    def _ask(self, number, world, memory):
+    def _ask(self, number, world, memory, outs):
         self._to.write(_NUMBER.pack(number) + world)
         heights = _field(world, "rows") * _field(world, "columns")
         for name, count in (("heights", heights), ("outlines", 7 * _field(world, "outline_count"))):
             at = _field(world, name)
             self._give_block(ctypes.string_at(at, 8 * count) if count else b"")
         self._give_block(memory)
+        self._give_block(outs)
         self._to.flush()
 
-    def _compare(self, result, candidates, memory):
+    def _compare(self, result, candidates, memory, outs):
         there = self._take_number()
         found = self._take(16 * max(0, there))
-        after = self._take(len(memory))
+        after, outs_after = self._take(len(memory)), self._take(len(outs))
         if there != result or found != ctypes.string_at(candidates, len(found)):
             raise BitsDifferError(f"{result} candidates, {there} there, or others")
         if after != memory:
@@ -89,6 +94,8 @@ class PairedCore:
             size = self.pico_gz_sizes(0)
             where = ", ".join(f"vehicle {at // size} byte {at % size}" for at in places[:3])
             raise BitsDifferError(f"call {self.calls}: {len(places)} numbers differ ({where})")
+        if outs_after != outs:
+            raise BitsDifferError(f"call {self.calls}: samples differ")
 
     def _give_block(self, data):
         self._to.write(_NUMBER.pack(len(data)) + data)

@@ -219,10 +219,11 @@ class SimulatorAdapter(ABC):
         """
         return self._mailbox.take()
 
-    def receive_truth(self) -> dict[int, VehicleTruth]:
+    def receive_truth(self) -> Mapping[int, VehicleTruth]:
         """Where the vehicles really are, in id order, as of the last finished step.
 
-        For observers and external wires, never for an autopilot. Empty when unknown.
+        For observers and external wires, never for an autopilot. Empty when unknown. A mapping
+        that is no ``dict`` must not change any more.
         """
         return {}
 

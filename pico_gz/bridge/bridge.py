@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -10,12 +11,14 @@ from typing import TypeVar
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge import fleet_snapshot
+from pico_gz.bridge.at_work import Role, at_work
 from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count
 from pico_gz.bridge.fleet import AutopilotGroup, Fleet, VehicleInstance
 from pico_gz.bridge.fleet_stepper import FleetStepper
-from pico_gz.bridge.published import BridgeState, EventLog, FleetView, RunStats
+from pico_gz.bridge.published import BridgeState, EventLog, FleetView
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.bridge.run_loop import RunLoop, StepBoundary, Watchdog
+from pico_gz.bridge.run_stats import RunStats
 from pico_gz.bridge.stall import StallPolicy, StallRules
 from pico_gz.bridge.timeline import Timeline
 from pico_gz.core.autopilot import Autopilot, Platform
@@ -23,6 +26,8 @@ from pico_gz.core.vehicle_config import DriveKind, VehicleConfig
 from pico_gz.errors import ConfigError, SimulatorError, UnknownAdapterError
 
 T = TypeVar("T")
+
+MAX_DISTANCE_M = 1_000_000.0  # of a place from the origin
 
 # The board of a vehicle that brings none; by name, because the bridge works with any platform.
 DEFAULT_PLATFORM = "pico_gz.vehicle.platform.platform:SitlPlatform"
@@ -82,6 +87,10 @@ class SitlBridge:
         )
         self.while_idle = self._loop.while_idle
         self._started = False
+
+    def at_work(self) -> tuple[Role, object]:
+        """What the simulation thread executes now, and in which role; for any thread."""
+        return at_work(self._fleet, self._stepper, self._loop)
 
     # --- adapters -------------------------------------------------------------------------
 
@@ -218,7 +227,7 @@ class SitlBridge:
         self,
         duration_us: int | None = None,
         *,
-        until: Callable[[FleetView], bool] | None = None,
+        until: Callable[[FleetView], object] | None = None,
     ) -> RunStats:
         """Step until ``duration_us`` of simulation time, ``until(view)``, or ``stop()``."""
         check_duration(duration_us)
@@ -236,7 +245,7 @@ class SitlBridge:
         self,
         duration_us: int | None = None,
         *,
-        until: Callable[[FleetView], bool] | None = None,
+        until: Callable[[FleetView], object] | None = None,
     ) -> RunStats:
         """``run`` on a thread, for asyncio programs; cancelling stops the run."""
         import asyncio  # only here: it takes a tenth of a second
@@ -303,7 +312,22 @@ class SitlBridge:
         yaw_deg: float,
         speed_mps: float = 0.0,
     ) -> None:
-        """Put a vehicle somewhere else, standing still or going straight on."""
+        """Put a vehicle somewhere else, standing still or going straight on.
+
+        Vehicles may be put into each other: the next step reports the contact.
+
+        Raises:
+            ConfigError: the place is too far away, or a number is not finite.
+        """
+        near = abs(north_m) <= MAX_DISTANCE_M and abs(east_m) <= MAX_DISTANCE_M
+        if not (near and math.isfinite(yaw_deg)):
+            raise ConfigError(
+                f"Vehicle {vehicle_id} cannot be put at north {north_m:g} m, east {east_m:g} m, "
+                f"yaw {yaw_deg:g} deg.",
+                hint=f"Places are within {MAX_DISTANCE_M:,.0f} m of the origin.",
+            )
+        if not math.isfinite(speed_mps):
+            raise ConfigError(f"Vehicle {vehicle_id} cannot move at {speed_mps:g} m/s.")
         self.at_step_boundary(
             lambda: self._adapter_of(vehicle_id).set_motion(
                 vehicle_id, north_m, east_m, yaw_deg, speed_mps

@@ -6,19 +6,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
+from typing import TypeVar
 
 import msgspec
 
 from pico_gz.bridge.fleet import AutopilotGroup, Fleet, VehicleInstance
-from pico_gz.bridge.published import (
-    BridgeEvent,
-    BridgeState,
-    EventLog,
-    FleetView,
-    HookList,
-    RunStats,
-)
+from pico_gz.bridge.observers import HookList
+from pico_gz.bridge.published import BridgeEvent, BridgeState, EventLog, FleetView
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
+from pico_gz.bridge.run_stats import RunStats
 from pico_gz.bridge.stall import (
     FAILURES_BEFORE_GIVING_UP,
     StallPolicy,
@@ -27,9 +23,11 @@ from pico_gz.bridge.stall import (
     wait_for,
 )
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
+from pico_gz.core.step_records import StepRecords
 from pico_gz.errors import LockstepError, LockstepTimeoutError, SimulatorTimeoutError
 
 _TIME_OF = attrgetter("timestamp_us")
+PACING = "pacing"  # nothing to do until the next step is due
 _FIRST_WAIT_S = 0.05  # for the only adapter, before it counts as late
 _STALLED_SLICE_S = 0.1
 
@@ -40,6 +38,14 @@ _CONSEQUENCES = {
     StallPolicy.DROP: "it is removed",
     StallPolicy.FREE_RUN: "the run continues free-running",
 }
+
+
+T = TypeVar("T")
+
+
+def _read_only(messages: Mapping[int, T]) -> Mapping[int, T]:
+    """A dictionary that observers cannot change; other mappings cannot be changed anyway."""
+    return MappingProxyType(messages) if isinstance(messages, dict) else messages
 
 
 class FleetStepper:
@@ -59,6 +65,7 @@ class FleetStepper:
         started_s: wall time at which the step under way began; 0 between steps.
         running_id: the vehicle whose autopilot runs now; 0 for none.
         waited_for: the adapter that steps on this very thread now.
+        busy_with: the adapter or wire that is called or waited for now, or ``PACING``.
         warned: adapters that the watchdog has named in this step.
     """
 
@@ -89,6 +96,7 @@ class FleetStepper:
         self.started_s = 0.0
         self.running_id = 0
         self.waited_for: RegisteredAdapter | None = None
+        self.busy_with: object = None
         self.warned: set[RegisteredAdapter] = set()
         self._raised: set[RegisteredAdapter] = set()  # in this step
         self._newest_us = -1  # of all records so far
@@ -155,6 +163,7 @@ class FleetStepper:
         if not move_adapters or self._advance(dt_us):
             self.time_us += dt_us
             newest, truth = self._newest_records(), self._newest_truth()
+            self.busy_with = None
             # External autopilots are answered before anything else, and compute meanwhile.
             goes_ahead = more_follow and bool(self.wires)
             if goes_ahead:
@@ -166,6 +175,7 @@ class FleetStepper:
             if goes_ahead:
                 self._head_start_s = clock() - handed_s
         self.stats.latency.add(latency_s)
+        self.busy_with = None
         self.started_s = 0.0
 
     # --- publication --------------------------------------------------------------------------
@@ -180,19 +190,26 @@ class FleetStepper:
             records.update(slot.records if slot.is_direct else slot.newest_records())
         return dict(sorted(records.items())) if len(self.adapters) > 1 else records
 
-    def _newest_truth(self) -> dict[int, VehicleTruth]:
-        """Where all vehicles are, in id order."""
+    def _newest_truth(self) -> Mapping[int, VehicleTruth]:
+        """Where all vehicles are, in id order; may build it when it is read."""
+        slots = [slot for slot in self.adapters.values() if not slot.failed]
+        if len(slots) == 1 and slots[0].is_direct:
+            found = slots[0].adapter.receive_truth()
+            return dict(found) if isinstance(found, dict) else found
         truth: dict[int, VehicleTruth] = {}
-        for slot in self.adapters.values():
-            if not slot.failed:
-                truth.update(slot.in_fleet_time(slot.adapter.receive_truth()))
+        for slot in slots:
+            truth.update(slot.in_fleet_time(slot.adapter.receive_truth()))
         return dict(sorted(truth.items())) if len(self.adapters) > 1 else truth
 
-    def _counted(self, newest: Mapping[int, SensorData]) -> dict[int, SensorData]:
-        """The records of a step, all of them built; counts the step."""
-        records = dict(newest)
+    def _counted(self, newest: Mapping[int, SensorData]) -> Mapping[int, SensorData]:
+        """The records of a step; counts it."""
         self.stats.steps += 1
-        times_us = list(map(_TIME_OF, records.values()))
+        if isinstance(newest, StepRecords):
+            records: Mapping[int, SensorData] = newest
+            times_us = [newest.time_us] if newest else []
+        else:
+            records = dict(newest)
+            times_us = list(map(_TIME_OF, records.values()))
         # Mostly all are newer than all before, which is found without a look at each vehicle.
         fresh = min(times_us, default=0) > self._newest_us or _all_newer(records, self.records)
         self._newest_us = max(times_us, default=-1)
@@ -208,14 +225,13 @@ class FleetStepper:
         state: BridgeState,
     ) -> None:
         self.records = records
-        read_only = MappingProxyType
         self.view = FleetView(
             time_us=self.time_us,
             step=self.stats.steps,
             state=state,
-            truth=read_only(truth),
-            sensors=read_only(records),
-            commands=read_only(commands),
+            truth=_read_only(truth),
+            sensors=_read_only(records),
+            commands=MappingProxyType(commands),
         )
 
     def publish_state(self, state: BridgeState) -> None:
@@ -264,7 +280,9 @@ class FleetStepper:
         """Give the wires the newest state, so that external autopilots can compute."""
         self._handed_us = now_us
         for wire in self.wires:
+            self.busy_with = wire
             wire.hand_over(records, truth, now_us)
+        self.busy_with = None
 
     def _with_external(
         self, commands: dict[int, ActuatorCommands], now_us: int, *, wait: bool
@@ -272,7 +290,9 @@ class FleetStepper:
         """Add the commands of external vehicles, and of those without a record, in id order."""
         self._handed_us = -1
         for wire in self.wires:
+            self.busy_with = wire
             commands.update(self._answers(wire) if wait else wire.collect(0.0, ()))
+        self.busy_with = None
         complete = {}
         for vehicle in self._fleet:
             command = commands.get(vehicle.id)
@@ -348,6 +368,7 @@ class FleetStepper:
             if slot.failed or slot.stalled:
                 continue
             own = commands if only_one else slot.own(commands)
+            self.busy_with = slot.adapter
             try:
                 if free_running and slot.outbox is not None:
                     slot.outbox(own)
@@ -386,6 +407,7 @@ class FleetStepper:
         moved = []
         for slot in slots:
             self.waited_for = None if slot.is_threaded else slot
+            self.busy_with = slot.adapter
             try:
                 slot.finish(timeout_s)
             except SimulatorTimeoutError:

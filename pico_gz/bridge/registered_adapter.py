@@ -33,10 +33,10 @@ class StepThread:
         self._begun = False  # until finish() has reported how the step ended
         self._closed = False
         self._outcome: Mapping[int, SensorData] | BaseException = {}
-        self._thread = threading.Thread(
+        self._own_thread = threading.Thread(
             target=self._loop, name=f"pico-gz-step-{adapter.name}", daemon=True
         )
-        self._thread.start()
+        self._own_thread.start()
 
     def begin(self, dt_us: int) -> None:
         """Wake the thread, unless ``finish`` has not reported the end of the last step yet.
@@ -69,7 +69,7 @@ class StepThread:
         with self._work:
             self._closed = True
             self._work.notify_all()
-        self._thread.join(timeout=0.2)
+        self._own_thread.join(timeout=0.2)
 
     def _loop(self) -> None:
         while True:
@@ -117,7 +117,7 @@ class RegisteredAdapter:
         self._leaving: set[int] = set()
         self._dt_us = 0
         # A thread costs some 50 us per step; adapters that promise to return do without.
-        self._thread = None if adapter.bounded_step else StepThread(adapter)
+        self._step_thread = None if adapter.bounded_step else StepThread(adapter)
 
     def __str__(self) -> str:
         ids = self.adapter.vehicle_ids()
@@ -130,13 +130,13 @@ class RegisteredAdapter:
     @property
     def is_threaded(self) -> bool:
         """Whether its steps run on a thread of their own."""
-        return self._thread is not None
+        return self._step_thread is not None
 
     def begin(self, dt_us: int) -> None:
         """Start a step on its thread; without one, ``finish`` does the step."""
         self._dt_us = dt_us
-        if self._thread is not None:
-            self._thread.begin(dt_us)
+        if self._step_thread is not None:
+            self._step_thread.begin(dt_us)
 
     def finish(self, timeout_s: float) -> None:
         """End the step that was begun and keep its records.
@@ -146,18 +146,18 @@ class RegisteredAdapter:
         """
         if self.outbox is not None:  # free-running: its thread may have left records unread
             self.adapter.step(self._dt_us)
-        elif self._thread is None:
+        elif self._step_thread is None:
             self.records = self.adapter.advance(self._dt_us)
         else:
-            self.records = self._thread.finish(timeout_s)
+            self.records = self._step_thread.finish(timeout_s)
         self.failures = 0
 
     def isolate(self, dt_us: int) -> None:
         """Continue the step under way on a thread: it has kept the others waiting once."""
         self.stalled = True
-        if self._thread is None:
-            self._thread = StepThread(self.adapter)
-        self._thread.begin(dt_us)  # also where its own time-out has just ended the try
+        if self._step_thread is None:
+            self._step_thread = StepThread(self.adapter)
+        self._step_thread.begin(dt_us)  # also where its own time-out has just ended the try
 
     @property
     def is_direct(self) -> bool:
@@ -251,8 +251,8 @@ class RegisteredAdapter:
 
     def close(self) -> None:
         """Stop its thread and disconnect; one that hangs in foreign code dies with the process."""
-        if self._thread is not None:
-            self._thread.close()
+        if self._step_thread is not None:
+            self._step_thread.close()
         try:
             self.adapter.disconnect()
         except SimulatorTimeoutError as exc:

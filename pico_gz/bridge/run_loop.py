@@ -10,9 +10,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Pacer, TimeMode, speed_of
-from pico_gz.bridge.fleet_stepper import FleetStepper
+from pico_gz.bridge.fleet_stepper import PACING, FleetStepper
 from pico_gz.bridge.free_running import FreeFleet
-from pico_gz.bridge.published import BridgeState, FleetView, HookList
+from pico_gz.bridge.observers import HookList
+from pico_gz.bridge.published import BridgeState, FleetView
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.errors import ConfigError, LockstepError
 
@@ -172,7 +173,7 @@ class RunLoop:
 
     # --- the run ----------------------------------------------------------------------------
 
-    def run(self, end_us: int | None, until: Callable[[FleetView], bool] | None) -> None:
+    def run(self, end_us: int | None, until: Callable[[FleetView], object] | None) -> None:
         """Step until ``end_us``, ``until(view)`` or ``stop``."""
         self._start()
         try:
@@ -286,7 +287,9 @@ class RunLoop:
         delay_s = self._pacer.delay_s(self.mode, self._stepper.time_us, self._clock())
         if delay_s <= 0.0:
             return True
+        self._stepper.busy_with = PACING
         woken = self._wake.wait(min(delay_s, IDLE_PERIOD_S))
+        self._stepper.busy_with = None
         self._wake.clear()
         if not woken and delay_s <= IDLE_PERIOD_S:
             return True
@@ -340,15 +343,15 @@ class Watchdog:
         self._warn_s = warn_s
         self._reported_s = 0.0  # the start of the step that was reported last
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="pico-gz-watchdog", daemon=True)
+        self._own_thread = threading.Thread(target=self._loop, name="pico-gz-watchdog", daemon=True)
 
     def __enter__(self) -> Watchdog:
-        self._thread.start()
+        self._own_thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
-        self._thread.join(timeout=1.0)
+        self._own_thread.join(timeout=1.0)
 
     def _loop(self) -> None:
         while not self._closed.wait(self._warn_s / 4.0):

@@ -18,6 +18,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from pico_gz import __version__
 from pico_gz.cli.output import EXIT_CODES, ExitCode, report
 from pico_gz.cli.signals import usual_signals
+from pico_gz.core.memory_limit import share_one_heap
 
 # Name -> where the function (or a Typer with commands of its own) is, and what help says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -69,6 +70,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run one command line; every error becomes words and an exit code here."""
     as_json = "--json" in arguments
     try:
+        share_one_heap()
         app = build_app(_command_of(arguments))
         result = app(list(arguments) or ["--help"], standalone_mode=False, prog_name="pico-gz")
         sys.stdout.flush()

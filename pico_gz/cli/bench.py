@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from pico_gz.cli.options import AsJson
 from pico_gz.cli.output import ExitCode, print_json, print_progress, print_table
 from pico_gz.cli.tools.bench.figures import PREFIX, Figure, bare_loop_us
+from pico_gz.core import compiled_modules
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.simulator import native_build
 from pico_gz.simulator.native_build import describe
@@ -32,7 +33,7 @@ _GROUPS = {
     "start": "single_parts",
 }
 _ON_REQUEST = {"gazebo": "gazebo"}
-# Groups that are measured once more without the native core.
+# Groups that are measured once more with nothing compiled.
 _ALSO_PURE = ("simulator", "autopilot", "stack", "fleet")
 _PURE_LIMIT_S = 600.0
 
@@ -51,7 +52,7 @@ def bench(
 
     Every figure comes with its goal. Figures marked "ratio" compare two measurements of the
     same run, because machines differ and are noisy; bare_loop_us shows how fast this one is.
-    The column "pure" is the same without the native core of the simulator (PICO_GZ_PURE=1).
+    The column "pure" is the same without native core and compiled modules (PICO_GZ_PURE=1).
 
     The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
 
@@ -75,6 +76,7 @@ def bench(
                     "system": f"{platform.system()} {platform.machine()}",
                     "bare_loop_us": reference_us,
                     "simulator_core": describe(),
+                    "modules": compiled_modules.describe(),
                 },
                 "figures": {figure.name: figure.as_dict() for figure in figures},
                 "missed": [figure.name for figure in missed],
@@ -103,16 +105,16 @@ def _measure(groups: dict[str, str], *, quiet: bool) -> Iterator[Figure]:
 
 
 def _with_pure(figures: list[Figure], groups: Iterable[str], *, quiet: bool) -> list[Figure]:
-    """The figures with their values without the native core, which another process measures."""
+    """The figures with nothing compiled beside them, which another process measures."""
     again = [name for name in groups if name in _ALSO_PURE]
-    if native_build.load() is None or not again:
+    if not again or (native_build.load() is None and not compiled_modules.is_in_use()):
         return figures
     if not quiet:
         print_progress(f"[pure] {', '.join(again)} ...")
     only = [word for name in again for word in ("--only", name)]
     done = subprocess.run(
         [sys.executable, "-m", "pico_gz", "bench", *only, "--json"],
-        env={**os.environ, native_build.PURE_VARIABLE: "1"},
+        env={**os.environ, compiled_modules.PURE_VARIABLE: "1"},
         check=True,
         stdout=subprocess.PIPE,
         timeout=_PURE_LIMIT_S,
@@ -141,7 +143,7 @@ def _print(figures: list[Figure], reference_us: float) -> None:
             print(f"\nWhere the time of {figure.name} goes: {profile}.")
         elif not figure.reached:
             print(f"\n{figure.name} has no profile: it measures more than one process.")
-    print(f"\nSimulator core: {describe()}.")
+    print(f"\nSimulator core: {describe()}. Modules: {compiled_modules.describe()}.")
     print(f"Reference: one turn of a bare Python loop takes {reference_us:.3f} us here.")
 
 

@@ -187,9 +187,10 @@ def _table(cells: Iterator[tuple[str, ...]], last: str) -> Table:
     for name in ("rover", "north m", "east m", "yaw", "mode", "armed", "wp"):
         to_right = name in ("north m", "east m", "yaw", "wp")
         table.add_column(name, justify="right" if to_right else "left", no_wrap=True)
-    table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1)
-    for row in cells:
-        table.add_row(*map(Text, row))
+    # The only column that may become narrower: its texts are cut, not the rovers' names.
+    table.add_column(last, no_wrap=False, ratio=1)
+    for *known, text in cells:
+        table.add_row(*map(Text, known), Text(text, no_wrap=True, overflow="ellipsis"))
     return table
 
 

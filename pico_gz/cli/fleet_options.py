@@ -27,7 +27,8 @@ def open_fleet(
     """
     fleet = load_fleet(path, overrides) if path else default_fleet(overrides=overrides)
     for warning in fleet.warnings:
-        print(f"Warning: {warning}", file=sys.stderr)
+        where = f"{path}: " if path and warning.startswith("line ") else ""
+        print(f"Warning: {where}{warning}", file=sys.stderr)
     return move_ports(fleet, port_offset)
 
 

@@ -68,6 +68,10 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 )
 
 
+# Whoever has no more than this left has run out of memory, or is about to.
+_SPARE_BYTES = 16_000_000
+
+
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that an error stands for."""
     if _lacks_memory(error):
@@ -82,15 +86,26 @@ def _lacks_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
     words = str(error)
-    return "can't start new thread" in words or "failed to map segment" in words
+    if "can't start new thread" in words or "failed to map segment" in words:
+        return True
+    # A module that found no memory can also be "unknown" or "not found".
+    return isinstance(error, LookupError | ImportError) and not _has_memory(_SPARE_BYTES)
 
 
-def report(error: BaseException, *, as_json: bool) -> ExitCode:
+def _has_memory(count: int) -> bool:
+    try:
+        bytearray(count)
+    except MemoryError:
+        return False
+    return True
+
+
+def report(error: BaseException, *, as_json: bool, code: ExitCode | None = None) -> ExitCode:
     """Print an error once, without a traceback, and return the exit code.
 
     For programs it is one JSON object on stdout, for people one or two lines on stderr.
     """
-    code = exit_code_of(error)
+    code = exit_code_of(error) if code is None else code
     message, hint = _words(error)
     if not (as_json and _print_json_error(code, message, hint)):
         stopped = code is ExitCode.INTERRUPTED
@@ -119,7 +134,11 @@ def print_json(value: Any) -> None:
 
 def _words(error: BaseException) -> tuple[str, str]:
     if _lacks_memory(error):
-        return "There is not enough memory.", "Fewer rovers need less; 'ulimit -v' shows a limit."
+        known = f": {error}" if isinstance(error, MemoryError) and str(error) else "."
+        return (
+            f"There is not enough memory{known}",
+            "Fewer rovers need less; 'ulimit -v' shows a limit.",
+        )
     if isinstance(error, PicoGzError):
         return error.message, error.hint
     if isinstance(error, ClickException):

@@ -26,11 +26,12 @@ from pico_gz.cli.options import (
     Seed,
     Speed,
 )
-from pico_gz.cli.output import ExitCode, print_json
+from pico_gz.cli.output import ExitCode, print_json, report
 from pico_gz.cli.signals import StopOnSignal
 from pico_gz.errors import ConfigError, PortClashError, SimulatorConnectionError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
+from pico_gz.run.config.problems import MissionRefusedError
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.missions import find_mission, script_time_s
 from pico_gz.run.options import RunOptions
@@ -131,24 +132,29 @@ def run(
         if as_json:
             stopped.watch(lambda: None, lambda: _print_stopped(stopped.exit_code))
         path, is_example = find_mission(mission) if mission else (None, False)
-        fleet = open_fleet(
-            fleet_file,
-            FleetOverrides(
-                rovers=rovers,
-                layout=layout,
-                adapter=adapter,
-                autopilot=autopilot,
-                seed=seed,
-                speed=parse_speed(speed),  # type: ignore[arg-type]  # checked with all the rest
-                gcs=gcs,
-                mission=path,
-                dashboard=dashboard_bind,
-                allow_gcs_sysid=allow_gcs_sysid,
-                keep_params=keep_params,
-                contacts=not no_contacts,
-            ),
-            port_offset=port_offset,
-        )
+        try:
+            fleet = open_fleet(
+                fleet_file,
+                FleetOverrides(
+                    rovers=rovers,
+                    layout=layout,
+                    adapter=adapter,
+                    autopilot=autopilot,
+                    seed=seed,
+                    speed=parse_speed(speed),  # type: ignore[arg-type]  # checked with all the rest
+                    gcs=gcs,
+                    mission=path,
+                    dashboard=dashboard_bind,
+                    allow_gcs_sysid=allow_gcs_sysid,
+                    keep_params=keep_params,
+                    contacts=not no_contacts,
+                ),
+                port_offset=port_offset,
+            )
+        except MissionRefusedError as error:
+            if not until_done:
+                raise
+            return report(error, as_json=as_json, code=ExitCode.FAILED)
         demo = fleet.source is None and not any(plan.mission for plan in fleet.vehicles)
         options = RunOptions(
             duration_s=duration,

@@ -13,6 +13,10 @@ from pico_gz.errors import MessageError
 MIN_VEHICLE_ID = 1
 MAX_VEHICLE_ID = 255
 GCS_SYSTEM_ID = 255
+# A rover further away than this from the origin, or this far above or below it, has left the
+# world: no map is that large, and no hill that high.
+WORLD_RADIUS_M = 100_000.0
+WORLD_HEIGHT_M = 10_000.0
 
 # Names end up in paths, topics and SDF (faults.md section 6).
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")

@@ -18,7 +18,7 @@ from pico_gz.core.messages import (
 )
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.units import US_PER_S
-from pico_gz.core.vehicle_config import ChannelMap, VehicleConfig
+from pico_gz.core.vehicle_config import ChannelMap, Pose, VehicleConfig
 from pico_gz.errors import (
     ConfigError,
     PicoGzError,
@@ -37,6 +37,7 @@ from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
 from pico_gz.gazebo.world_control import FleetControl
 from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults
+from pico_gz.simulator.obstacles import Outline
 from pico_gz.simulator.overlaps import pose_of
 from pico_gz.wire.datagrams import Network, UdpNetwork
 from pico_gz.wire.servo import (
@@ -221,18 +222,25 @@ class GazeboAdapter(SimulatorAdapter):
 
     def _require_room(self, config: VehicleConfig, spec: RoverSpec) -> None:
         """Refuse a place inside another vehicle: Gazebo would throw them apart."""
-        wanted = covered_ground(config.pose, spec)
-        there = [
-            self._vehicles[i].label
-            for i, truth in self.receive_truth().items()
-            if i in self._vehicles
-            and overlap(wanted, covered_ground(pose_of(truth), self._specs[i]))
-        ]
+        there = self._others_in(covered_ground(config.pose, spec), config.id)
         if there:
             raise ConfigError(
                 f"{config.label} cannot be added: it would stand inside {', '.join(there)}.",
                 hint="Give it another pose.",
             )
+
+    def overlaps_at(self, vehicle_id: int, pose: Pose) -> list[str]:
+        """The vehicles that a vehicle would stand in at ``pose``, by name."""
+        return self._others_in(covered_ground(pose, self._specs[vehicle_id]), vehicle_id)
+
+    def _others_in(self, ground: Outline, vehicle_id: int) -> list[str]:
+        return [
+            self._vehicles[i].label
+            for i, truth in self.receive_truth().items()
+            if i != vehicle_id
+            and i in self._vehicles
+            and overlap(ground, covered_ground(pose_of(truth), self._specs[i]))
+        ]
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
         """Take the vehicle out of the fleet; its plugin is still spoken to.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from itertools import combinations, product
 
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import Pose
@@ -37,6 +39,15 @@ def overlap(one: Outline, other: Outline) -> bool:
     )
     # Two rectangles may cross without a corner of one inside the other.
     return gap_m < grown_m or not (_separated(one, other) or _separated(other, one))
+
+
+def find_overlaps(
+    rovers: Mapping[str, Outline], things: Mapping[str, Outline]
+) -> list[tuple[str, str]]:
+    """The names of all pairs that share ground: two rovers, or a rover and a thing."""
+    pairs = [*combinations(rovers, 2), *product(rovers, things)]
+    grounds = {**things, **rovers}
+    return [(one, other) for one, other in pairs if overlap(grounds[one], grounds[other])]
 
 
 def _separated(one: Outline, other: Outline) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from pico_gz.core.ground_control import GcsVehicle
+from pico_gz.core.memory_limit import require_memory
 from pico_gz.core.ports import Link, LinkKind
 from pico_gz.errors import (
     ConfigError,
@@ -194,6 +195,7 @@ class FleetMavlink:
             for spec in self._fleet_specs:
                 router.open_link(spec, _FLEET, self._endpoints)
             for _, one in sorted(self._plans.items()):
+                require_memory()
                 self._start_vehicle(one, router)
         except BaseException:
             self.close()

@@ -6,13 +6,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
 from pico_gz.adapters.contract import SimulatorAdapter
-from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.bridge.bridge import SitlBridge
+from pico_gz.bridge.bridge import MAX_DISTANCE_M, SitlBridge
 from pico_gz.bridge.clock import speed_of, with_speed
 from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.core.frames import yaw_from_quat
@@ -28,6 +27,14 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.external.fdm_server import FdmServer
 
 
+@runtime_checkable
+class KnowsPlaces(Protocol):
+    """A simulator that knows who stands where."""
+
+    def overlaps_at(self, vehicle_id: int, pose: Pose) -> list[str]:
+        """What a vehicle would stand in at ``pose``, by name."""
+
+
 # (vehicle id, unit, kind of failure)
 Fail = Callable[[int, str, str], None]
 
@@ -36,7 +43,6 @@ STEP_ANSWER_S = 5.0  # a request for single steps is answered when they are done
 
 
 PAUSE_ANSWER_S = 1.0  # a request to pause is answered when time stands, or after this
-MAX_DISTANCE_M = 1_000_000.0
 MAX_SPEED_MPS = 1_000.0
 
 
@@ -71,7 +77,10 @@ _MEASURED_S = 2.0
 
 
 def control_commands(
-    bridge: SitlBridge, fail_unit: Fail, about: Callable[[], Mapping[str, Any]] = dict
+    bridge: SitlBridge,
+    fail_unit: Fail,
+    about: Callable[[], Mapping[str, Any]] = dict,
+    note_of: Callable[[int, str], str] = lambda vehicle_id, unit: "",
 ) -> dict[str, Command]:
     """Command name -> function of the request.
 
@@ -79,6 +88,7 @@ def control_commands(
         bridge: what they act on.
         fail_unit: breaks and mends what vehicles have.
         about: gives what every answer says of the run, beside ``status_of``.
+        note_of: (vehicle id, unit) -> what the answer to a failure adds.
     """
 
     def status(truth_now: Mapping[int, VehicleTruth] | None = None) -> dict[str, Any]:
@@ -127,14 +137,14 @@ def control_commands(
             report_event(bridge, "pose", f"{name}: put at {place}.", vehicle_id)
             return _truth_now(bridge)
 
-        return status(bridge.at_step_boundary(move))
+        return status(_seen_moved(bridge, bridge.at_step_boundary(move)))
 
     def fail(request: Mapping[str, Any]) -> dict[str, Any]:
         unit, kind = str(request.get("unit", "")), str(request.get("type", ""))
         vehicle_id = integer(request, "id", 1, 255)
         fail_unit(vehicle_id, unit, kind)
         name = bridge.get_vehicle(vehicle_id).config.label
-        return {**status(), "message": f"{unit} of {name}: {kind}"}
+        return {**status(), "message": f"{unit} of {name}: {kind}{note_of(vehicle_id, unit)}"}
 
     return {
         "pause": pause,
@@ -146,6 +156,18 @@ def control_commands(
         "fail": fail,
         "status": lambda _: status(),
     }
+
+
+def _seen_moved(
+    bridge: SitlBridge, places: Mapping[int, VehicleTruth]
+) -> Mapping[int, VehicleTruth] | None:
+    """Where vehicles are after one was moved; Gazebo moves it in its next step."""
+    step = bridge.view.step
+    _wait_while(
+        lambda: bridge.view.step < step + 2 and bridge.state is BridgeState.RUNNING,
+        PAUSE_ANSWER_S,
+    )
+    return None if bridge.state is BridgeState.RUNNING else places
 
 
 def _pause(bridge: SitlBridge) -> None:
@@ -164,13 +186,13 @@ def with_status(order: Command, bridge: SitlBridge, status: Command) -> Command:
     """An order to rovers, answered with how the run stands after the next step."""
 
     def carry_out(request: Mapping[str, Any]) -> Any:
-        order(request)
+        found = order(request)
         step = bridge.view.step
         _wait_while(
             lambda: bridge.view.step == step and bridge.state is BridgeState.RUNNING,
             PAUSE_ANSWER_S,
         )
-        return status({})
+        return {**status({}), **(found or {})}
 
     return carry_out
 
@@ -257,7 +279,7 @@ def adapter_of(bridge: SitlBridge, vehicle_id: int) -> SimulatorAdapter:
 def _require_free(bridge: SitlBridge, vehicle_id: int, pose: Pose) -> None:
     """Refuse a place where another vehicle or an obstacle is."""
     adapter = adapter_of(bridge, vehicle_id)
-    if isinstance(adapter, LightweightAdapter) and (there := adapter.overlaps_at(vehicle_id, pose)):
+    if isinstance(adapter, KnowsPlaces) and (there := adapter.overlaps_at(vehicle_id, pose)):
         name = bridge.get_vehicle(vehicle_id).config.label
         raise ConfigError(f"{name} cannot be put there: it would stand inside {', '.join(there)}.")
 
@@ -333,6 +355,20 @@ class FailureSwitch(Snapshot):
         self._bridge.at_step_boundary(lambda: self._report(vehicle_id, unit, kind))
         if unit in _IMU_UNITS:
             self._show_imu(vehicle_id)
+
+    def note_of(self, vehicle_id: int, unit: str) -> str:
+        """A warning where only firmware that reads the records' further keys notices."""
+        server = self.external
+        if server is None or vehicle_id not in server.vehicle_ids():
+            return ""
+        from pico_gz.vehicle.external.fdm_server import SENT_FIELDS
+
+        if all(field in SENT_FIELDS for field in _sensor_fields(unit)):
+            return ""
+        return (
+            f" in its records. ArduRover simulates its own {unit} and does not notice: "
+            "set its SIM_* parameters."
+        )
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Break what was broken; sensors, motors and radio control have a state of their own."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Scaled, TimeMode
-from pico_gz.bridge.published import FleetView, TraceDigest
+from pico_gz.bridge.observers import TraceDigest
+from pico_gz.bridge.published import FleetView
 from pico_gz.bridge.stall import StallRules
 from pico_gz.core.ground_control import GcsVehicle
+from pico_gz.core.memory_limit import address_space_limit, require_memory
 from pico_gz.core.port_owner import require_free
 from pico_gz.core.ports import PortPlan, rc_port
 from pico_gz.core.units import us_from_seconds
@@ -101,10 +104,15 @@ class FleetRun:
         self._closing = contextlib.ExitStack()
 
     def __enter__(self) -> FleetRun:
-        """Open everything, or nothing."""
-        with contextlib.ExitStack() as opened:
-            self._open(opened)
-            self._closing = opened.pop_all()
+        """Open everything, or nothing; a run that did not begin leaves no recording."""
+        try:
+            with contextlib.ExitStack() as opened:
+                self._open(opened)
+                self._closing = opened.pop_all()
+        except BaseException:
+            if self._folder is not None:
+                self._folder.discard()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -119,7 +127,7 @@ class FleetRun:
         if self.options.paused:
             self.bridge.pause()
         if not self._is_hopeless():
-            with self.monitor:
+            with self.monitor, _unsearched():
                 self.bridge.run(
                     us_from_seconds(limit_s) if limit_s else None,
                     until=_any_of(conditions) if conditions else None,
@@ -164,7 +172,9 @@ class FleetRun:
             seed=self.fleet.seed,
             trace_sha256=self._trace.hexdigest(),
             recording=str(self._folder.path) if self._folder else None,
-            problems=self._verdict.problems(until_done=self.options.until_done),
+            problems=self._verdict.problems(
+                until_done=self.options.until_done, limit_s=self.limit_s
+            ),
         )
 
     def about(self) -> dict[str, Any]:
@@ -202,6 +212,8 @@ class FleetRun:
         for adapter in adapters:
             bridge.register_adapter(adapter)
         commanded, to_start = self._spawn(opened)
+        if address_space_limit() is not None:
+            bridge.before_step.add(require_memory)
         bridge.after_step.add(self._trace)
         server = self._open_external(opened)
         feeder = self._open_rc(opened, server)
@@ -213,8 +225,10 @@ class FleetRun:
         if self.options.record_dir is not None:
             self._open_recording(opened, self.options.record_dir, commanded)
         self._hear_vehicles(commanded)
+        require_memory()
         if self.options.view:
             self._open_view(opened)
+            require_memory()
         self._watch_health(commanded, adapters)
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
@@ -226,6 +240,7 @@ class FleetRun:
             self._open_mavlink(opened, commanded, fail)
         bridge.after_step.add(self._meter)
         self._open_commands(opened, commanded, starter)
+        require_memory()
 
     def _placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
         """A mission where its vehicle is to drive it."""
@@ -280,7 +295,7 @@ class FleetRun:
         bridge, fail = self.bridge, self.fail
         commands: dict[str, Command] = {
             name: with_health(command, self.health, lambda: self.monitor.pace)
-            for name, command in control_commands(bridge, fail, self.about).items()
+            for name, command in control_commands(bridge, fail, self.about, fail.note_of).items()
         }
         orders = VehicleCommands(bridge, self.fleet, self.frame, commanded).table(fail, starter)
         if self.options.control:
@@ -326,11 +341,7 @@ class FleetRun:
         files = list(kept_params(self.fleet, self.options.run_folder).values())
         if not files:
             return
-        self.notes += [
-            f"{file.stem} starts with the parameters kept in {file}"
-            for file in files
-            if file.exists()
-        ]
+        self.notes += [_kept_note(file) for file in files if file.exists()]
         last = f" .. {files[-1].name}" if len(files) > 1 else ""
         self._connections.append(f"Parameters set by a ground station are kept in {files[0]}{last}")
 
@@ -505,3 +516,29 @@ def stall_rules(fleet: FleetConfig) -> StallRules:
         timeout_ms=fleet.time.stall_timeout_ms,
         policy=fleet.time.stall_policy,
     )
+
+
+@contextlib.contextmanager
+def _unsearched() -> Iterator[None]:
+    """Keep what is there from being searched for cycles: it lives as long as the run.
+
+    That search takes a tenth of the time of a large fleet.
+    """
+    if gc.get_freeze_count():  # the program arranges that itself
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _kept_note(file: Path) -> str:
+    """Whose kept parameters are in force, and what of the file is not."""
+    from pico_gz.vehicle.autopilot.parameters import scan_parameter_file
+
+    found = scan_parameter_file(file)
+    ignored = [text.rstrip(".") for text in (*found.problems, *found.out_of_range, *found.unknown)]
+    note = f"{file.stem} starts with the parameters kept in {file}"
+    return f"{note}, but for: {', '.join(ignored)}." if ignored else note

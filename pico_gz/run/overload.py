@@ -1,21 +1,22 @@
 """Whether a run keeps its pace, and what costs the time.
 
-A thread compares simulated with wall time. While a run is slow it samples what the simulation
-thread executes, so that a run that keeps its pace pays nothing for it.
+A thread compares simulated with wall time. While a run is slow it samples what the bridge is
+at, so that a run that keeps its pace pays next to nothing for it.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from types import FrameType
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import msgspec
 
+from pico_gz.bridge.at_work import Role
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import speed_of
 from pico_gz.bridge.published import BridgeEvent, BridgeState
@@ -32,29 +33,31 @@ _FEWEST_SAMPLES = 20
 # The simulation thread got this share of a processor or less: something else had it.
 _STARVED = 0.6
 
-# Where the simulation thread is -> what people call it; the first that fits.
+# Where a worker is defined -> what people call it; the first that fits.
 _PARTS = (
-    ("bridge/run_loop.py", "_wait_until_due", "waiting"),
-    ("bridge/stall.py", "", "what the bridge waits for"),
-    ("vehicle/external/", "", "external autopilots"),
-    ("vehicle/", "", "autopilots"),
-    ("mavlink/", "", "MAVLink"),
-    ("gazebo/", "", "Gazebo"),
-    ("simulator/", "", "the simulator"),
-    ("adapters/", "", "the simulator"),
-    ("run/recording/", "", "the recording"),
-    ("view/", "", "the browser view"),
-    ("run/", "", "observers of the run"),
-    ("bridge/", "", "the bridge"),
+    ("vehicle.external.", "external autopilots"),
+    ("vehicle.", "autopilots"),
+    ("mavlink.", "MAVLink"),
+    ("gazebo.", "Gazebo"),
+    ("simulator.", "the simulator"),
+    ("adapters.", "the simulator"),
+    ("run.recording.", "the recording"),
+    ("view.", "the browser view"),
+    ("run.", "observers of the run"),
+    ("bridge.", "the bridge"),
 )
-# Where foreign code is called from: an autopilot or observer that is not of this package.
-_CALLS_OUT = {
-    ("bridge/fleet_stepper.py", "step"): "custom autopilots",
-    ("bridge/published.py", "__call__"): "custom observers",
+# What is not of this package.
+_CUSTOM = {
+    Role.AUTOPILOT: "custom autopilots",
+    Role.OBSERVER: "custom observers",
+    Role.SIMULATOR: "custom simulators",
+    Role.WIRE: "external autopilots",
+    Role.BRIDGE: "the bridge",
 }
 # These may wait without using the processor.
-_BLOCKING = ("external autopilots", "Gazebo", "what the bridge waits for", *_CALLS_OUT.values())
-_WAITING = "waiting"
+_BLOCKING = (
+    "external autopilots", "Gazebo", "custom autopilots", "custom observers", "custom simulators",
+)  # fmt: skip
 OTHER_THREADS = "other threads of this run"
 OTHER_PROGRAMS = "other programs on this machine"
 
@@ -132,16 +135,16 @@ class PaceMonitor:
         next_look_s = self._clock() + _LOOK_EVERY_S
         while not self._closed.wait(_SAMPLE_EVERY_S if self.pace else _LOOK_EVERY_S):
             if self.pace:
-                self.sample(sys._current_frames().get(self._owner))
+                self.sample()
             if self._clock() >= next_look_s:
                 next_look_s = self._clock() + _LOOK_EVERY_S
                 self.look()
 
-    def sample(self, frame: FrameType | None) -> None:
+    def sample(self) -> None:
         """Count which part of the run the simulation thread executes."""
-        part = part_of(frame)
-        if part != _WAITING:
-            self._samples[part] += 1
+        role, worker = self._bridge.at_work()
+        if role is not Role.NONE:
+            self._samples[part_of(role, worker)] += 1
 
     def look(self) -> None:
         """Compare simulated with wall time; pauses count for nothing."""
@@ -202,21 +205,18 @@ class PaceMonitor:
         return zip(_cpu_s(self._owner), self._cpu_from_s, strict=True)
 
 
-def part_of(frame: FrameType | None) -> str:
-    """The part of a run that a thread executes; the innermost file of this package decides."""
-    foreign = False
-    while frame is not None:
-        _, ours, place = frame.f_code.co_filename.replace("\\", "/").rpartition("/pico_gz/")
-        if ours:
-            where = (place, frame.f_code.co_name)
-            if foreign and where in _CALLS_OUT:
-                return _CALLS_OUT[where]
-            for prefix, function, part in _PARTS:
-                if place.startswith(prefix) and function in ("", where[1]):
-                    return part
-        foreign = not ours
-        frame = frame.f_back
-    return "this program"
+def part_of(role: Role, worker: object) -> str:
+    """The part of a run that a worker belongs to, by the room that defines it."""
+    if isinstance(worker, partial):
+        worker = worker.func
+    owner = getattr(worker, "__self__", worker)
+    named = owner if isinstance(owner, type | FunctionType) else type(owner)
+    package, _, place = named.__module__.partition(".")
+    if package == "pico_gz":
+        for room, part in _PARTS:
+            if f"{place}.".startswith(room):
+                return part
+    return _CUSTOM[role]
 
 
 def _cpu_s(thread_id: int) -> tuple[float, float]:

@@ -12,7 +12,8 @@ import msgspec
 from pico_gz import __version__
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import Lockstep, with_speed
-from pico_gz.bridge.published import FleetView, TraceDigest
+from pico_gz.bridge.observers import TraceDigest
+from pico_gz.bridge.published import FleetView
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import ClockKind

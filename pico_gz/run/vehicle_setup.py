@@ -11,6 +11,7 @@ from pico_gz.core.autopilot import Autopilot
 from pico_gz.core.board_options import PlatformOptions
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Result
+from pico_gz.core.memory_limit import require_memory
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError
@@ -80,9 +81,16 @@ def _start(vehicle: GcsVehicle, *, aloud: bool) -> bool:
 
 
 def load_items(
-    vehicle: GcsVehicle, kind: MissionType, items: Sequence[MissionItem], label: str
+    vehicle: GcsVehicle, kind: MissionType, items: Sequence[MissionItem], label: str, file: str = ""
 ) -> None:
     """Give a vehicle its mission, fence or rally points; nothing for an empty list.
+
+    Args:
+        vehicle: who gets them.
+        kind: what they are.
+        items: the whole list.
+        label: the vehicle's name.
+        file: where they come from.
 
     Raises:
         ConfigError: the autopilot does not take them.
@@ -91,10 +99,11 @@ def load_items(
         return
     from pico_gz.run.config.mission_check import require_items
 
-    require_items(kind, items, f"{label} does not take its {kind.name.lower()}")
+    refused = f"{label} does not take the {kind.name.lower()}" + (f" of {file}" if file else "")
+    require_items(kind, items, refused)
     result = vehicle.missions.replace(kind, items)
     if result != 0:
-        raise ConfigError(f"{label} does not take its {kind.name.lower()}: {result.name.lower()}.")
+        raise ConfigError(f"{refused}: {result.name.lower()}.")
 
 
 def demo_square(pose: Pose, frame: LocalFrame, side_m: float = DEMO_SIDE_M) -> list[MissionItem]:
@@ -147,6 +156,7 @@ def spawn_vehicles(
     commanded: dict[int, RoverAutopilot] = {}
     to_start: list[GcsVehicle] = []
     for plan in fleet.vehicles:
+        require_memory()
         pilot = make_pilot(plan, param_dir)
         external = plan.config.autopilot == "external"
         bridge.spawn_vehicle(
@@ -233,12 +243,24 @@ def give_mission(
         frame: the fleet's geodetic origin.
         first_start: where the first vehicle starts: the lists are moved to the vehicle's own
             start (``missions.shifted``); ``None``: they stay where they are.
+
+    Raises:
+        ConfigError: the file holds nothing to drive to, a place far away, or what the autopilot
+            does not take.
     """
+    from pico_gz.run.config.mission_check import MAX_DISTANCE_M, far_items, lacks_a_goal
     from pico_gz.vehicle.autopilot.mission_files import read_item_lists
 
     lists = read_item_lists(path)
+    if lacks_a_goal(lists):
+        raise ConfigError(f"{config.label}: {path} holds nothing to drive to.")
     if first_start is not None:
         lists = shifted(lists, frame, config.pose, first_start)
-    load_items(pilot, MissionType.FENCE, lists.fence, config.label)
-    load_items(pilot, MissionType.RALLY, lists.rally, config.label)
-    load_items(pilot, MissionType.MISSION, lists.mission, config.label)
+    for item, distance_m in far_items(lists.mission, frame.lat_deg, frame.lon_deg)[:1]:
+        raise ConfigError(
+            f"{config.label}: item {item.seq} of {path} lies {distance_m / 1000.0:.0f} km from "
+            f"[origin]; allowed are {MAX_DISTANCE_M / 1000.0:.0f} km."
+        )
+    load_items(pilot, MissionType.FENCE, lists.fence, config.label, str(path))
+    load_items(pilot, MissionType.RALLY, lists.rally, config.label, str(path))
+    load_items(pilot, MissionType.MISSION, lists.mission, config.label, str(path))

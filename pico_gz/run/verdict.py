@@ -14,6 +14,8 @@ from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionType
 from pico_gz.core.messages import VehicleTruth
+from pico_gz.core.units import us_from_seconds
+from pico_gz.core.vehicle_config import WORLD_HEIGHT_M, WORLD_RADIUS_M
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.missions import mission_time_s, script_time_s
@@ -22,10 +24,6 @@ from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter
 # The limit of --until-done without --timeout or --duration.
 LIMIT_FACTOR = 3.0
 LIMIT_MARGIN_S = 60.0
-# A rover further away than this from the origin, or this far above or below it, has left the
-# world: no map is that large, and no hill that high.
-WORLD_RADIUS_M = 100_000.0
-WORLD_HEIGHT_M = 10_000.0
 _STANDS_MPS = 0.03
 _GAVE_UP = "gave up"  # how a script reports that it cannot make its moves
 
@@ -124,12 +122,18 @@ class Verdict:
         """Whether every vehicle that is still in the run is done."""
         return all(vehicle.status().done for vehicle in self._bridge.vehicles)
 
-    def problems(self, *, until_done: bool) -> list[Problem]:
-        """What went wrong so far; ``until_done``: also every mission that is not completed."""
+    def problems(self, *, until_done: bool, limit_s: float | None = None) -> list[Problem]:
+        """What went wrong so far.
+
+        Args:
+            until_done: also every mission that is not completed.
+            limit_s: the time that they had; a run that ends before it was stopped.
+        """
         found = [*self._errors(), *self._lost()]
         if until_done:
             known = {problem.vehicle_id for problem in found}
-            found += (problem for problem in self._unfinished() if problem.vehicle_id not in known)
+            stopped = limit_s is None or self._bridge.view.time_us < us_from_seconds(limit_s)
+            found += (p for p in self._unfinished(stopped=stopped) if p.vehicle_id not in known)
         return sorted(found, key=lambda problem: problem.vehicle_id)
 
     def _problem(self, vehicle_id: int, reason: str) -> Problem:
@@ -148,7 +152,7 @@ class Verdict:
                 where = f"north {truth.north_m:.3g} m, east {truth.east_m:.3g} m"
                 yield self._problem(vehicle_id, f"it left the world: {where}")
 
-    def _unfinished(self) -> Iterator[Problem]:
+    def _unfinished(self, *, stopped: bool) -> Iterator[Problem]:
         present = set(self._bridge.list_vehicles())
         for plan in self._fleet.vehicles:
             if plan.config.autopilot == "none":
@@ -162,9 +166,9 @@ class Verdict:
             elif status.done and status.last_message.startswith(_GAVE_UP):
                 yield self._problem(plan.id, f"it {status.last_message}")
             elif not status.done:
-                yield self._problem(plan.id, self._why_not_done(plan.id, status))
+                yield self._problem(plan.id, self._why_not_done(plan.id, status, stopped))
 
-    def _why_not_done(self, vehicle_id: int, status: AutopilotStatus) -> str:
+    def _why_not_done(self, vehicle_id: int, status: AutopilotStatus, stopped: bool) -> str:
         time_s = self._bridge.view.time_us / 1e6
         said = f": {status.last_message}" if status.last_message else ""
         to = f" on the way to waypoint {status.waypoint}" if status.waypoint >= 0 else ""
@@ -179,6 +183,8 @@ class Verdict:
             touched = f": {self._touched[vehicle_id]}" if vehicle_id in self._touched else ""
             place = f"north {truth.north_m:.1f} m, east {truth.east_m:.1f} m"
             return f"it is stuck at {place}{to}{touched or said}"
+        if stopped:
+            return f"the run was stopped after {time_s:.0f} s, with it{to or ' under way'}{said}"
         return f"it was not done within {time_s:.0f} s{to}{said}"
 
 

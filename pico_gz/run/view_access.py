@@ -15,6 +15,7 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle, MissionItem, Mode, Result
+from pico_gz.core.vehicle_config import WORLD_RADIUS_M
 from pico_gz.errors import ConfigError, did_you_mean
 from pico_gz.run.commands import FailureSwitch, integer, number, report_event
 from pico_gz.run.config.fleet import FleetConfig
@@ -59,14 +60,15 @@ class VehicleCommands:
         wanted = integer(request, "id", ALL_VEHICLES, 255)
 
         def all_of_them() -> None:
-            refusals = []
+            refusals, hints = [], []
             for vehicle_id, pilot in self._chosen(wanted):
                 try:
                     act(vehicle_id, pilot)
                 except ConfigError as refusal:
-                    refusals.append(str(refusal))
+                    refusals.append(refusal.message)
+                    hints.append(refusal.hint)
             if refusals:
-                raise ConfigError(_together(refusals))
+                raise ConfigError(_together(refusals), hint=hints[0])
 
         self._bridge.at_step_boundary(all_of_them)
 
@@ -101,7 +103,8 @@ class VehicleCommands:
 
     def _go_to(self, request: Mapping[str, Any]) -> None:
         vehicle_id = integer(request, "id", 1, 255)
-        north_m, east_m = number(request, "north_m"), number(request, "east_m")
+        north_m = number(request, "north_m", WORLD_RADIUS_M)
+        east_m = number(request, "east_m", WORLD_RADIUS_M)
         lat_deg, lon_deg, _ = self._frame.geodetic_from_ned(north_m, east_m, 0.0)
 
         def drive() -> None:
@@ -114,8 +117,12 @@ class VehicleCommands:
 
         self._bridge.at_step_boundary(drive)
 
-    def _start_mission(self, request: Mapping[str, Any], starter: MissionStarter) -> None:
-        """Load a mission file, arm and start it; several rovers each drive it from their start."""
+    def _start_mission(self, request: Mapping[str, Any], starter: MissionStarter) -> dict[str, str]:
+        """Load a mission file, arm and start it; several rovers each drive it from their start.
+
+        Returns:
+            A message about the rovers that cannot start yet; ``starter`` tries them again.
+        """
         path = Path(str(request.get("path", "")))
         wanted = integer(request, "id", ALL_VEHICLES, 255)
         relative = wanted == ALL_VEHICLES or request.get("relative") is True
@@ -126,8 +133,13 @@ class VehicleCommands:
             give_mission(pilot, path, config, self._frame, first_start)
             pilot.missions.set_current(1)
             starter.start(pilot)
+            if pilot.arm() is not Result.ACCEPTED:
+                said = self._bridge.get_vehicle(vehicle_id).status().last_message
+                waiting.append(f"{config.label} starts when it can arm: {said}")
 
+        waiting: list[str] = []
         self._each(request, load)
+        return {"message": _together(waiting)} if waiting else {}
 
     def _reset(self, fail: FailureSwitch, starter: MissionStarter) -> None:
         """All vehicles stand where they started, as after power-on; time continues."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import msgspec
 
 from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, DriveKind
-from pico_gz.gazebo.covered_ground import covered_ground, overlap
+from pico_gz.gazebo.covered_ground import covered_ground, find_overlaps
 from pico_gz.gazebo.sdf import require_sdf
 from pico_gz.gazebo.worlds.render import (
     WorldSpec,
@@ -89,7 +88,10 @@ _MAX_NAMED_PAIRS = 5
 
 def overlap_warnings(fleet: FleetConfig, plans: Sequence[VehiclePlan]) -> tuple[str, ...]:
     """A sentence that names the pairs that stand in each other; nothing when all have room."""
-    pairs = list(_overlaps(fleet, plans))
+    pairs = find_overlaps(
+        {plan.config.label: covered_ground(plan.config.pose, plan.rover) for plan in plans},
+        {obstacle_name(n): outline(one) for n, one in enumerate(fleet.obstacles, start=1)},
+    )
     if not pairs:
         return ()
     named = ", ".join(f"{one} and {other}" for one, other in pairs[:_MAX_NAMED_PAIRS])
@@ -100,21 +102,6 @@ def overlap_warnings(fleet: FleetConfig, plans: Sequence[VehiclePlan]) -> tuple[
         f"These would start inside each other, and Gazebo throws them apart: {named}{more}."
         " Change spacing_m of [layout], or the places.",
     )
-
-
-def _overlaps(fleet: FleetConfig, plans: Sequence[VehiclePlan]) -> Iterator[tuple[str, str]]:
-    rovers = [(plan.config.label, covered_ground(plan.config.pose, plan.rover)) for plan in plans]
-    things = [
-        (obstacle_name(number), outline(obstacle))
-        for number, obstacle in enumerate(fleet.obstacles, start=1)
-    ]
-    for (name, one), (other_name, other) in combinations(rovers, 2):
-        if overlap(one, other):
-            yield name, other_name
-    for name, one in rovers:
-        for other_name, other in things:
-            if overlap(one, other):
-                yield name, other_name
 
 
 WORLD_FILE = "world.sdf"

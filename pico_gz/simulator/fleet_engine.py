@@ -158,8 +158,10 @@ class FleetEngine:
 
     # --- observers ------------------------------------------------------------------------
 
-    def truth(self) -> dict[int, VehicleTruth]:
-        """Where all vehicles are, in id order."""
+    def truth(self) -> Mapping[int, VehicleTruth]:
+        """Where all vehicles are, in id order; may build them when they are read."""
+        if self._native is not None and (found := self._native.truths()) is not None:
+            return found
         return {i: self._truth(i, vehicle) for i, vehicle in self._vehicles.items()}
 
     def _truth(self, vehicle_id: int, vehicle: Vehicle) -> VehicleTruth:

@@ -11,7 +11,7 @@ from pico_gz.core.messages import SensorData
 from pico_gz.errors import UnknownVehicleError
 from pico_gz.simulator import native_build as build
 from pico_gz.simulator.followed_motion import SEEN_NUMBERS, FollowedMotion, Seen
-from pico_gz.simulator.native_layout import FOLLOWED, MOTION
+from pico_gz.simulator.native_layout import FOLLOWED, MOTION, OUT
 from pico_gz.simulator.native_sensors import (
     covers_sensors,
     pack_sensors,
@@ -28,11 +28,12 @@ _SEEN, _SEEN_AT = struct.Struct(f"=q{SEEN_NUMBERS}d"), FOLLOWED.offset_of("time_
 class _Vehicle:
     """A vehicle's sensors, the motion that they measure, their place in the core's memory."""
 
-    __slots__ = ("follower", "is_native", "start", "suite")
+    __slots__ = ("follower", "is_native", "rank", "start", "suite")
 
     def __init__(self, follower: FollowedMotion, suite: SensorSuite) -> None:
         self.follower = follower
         self.suite = suite
+        self.rank = 0
         self.start = 0
         self.is_native = False
 
@@ -99,7 +100,8 @@ class FollowedFleet:
             self._follow_core(self._world.at)
             for vehicle in native:
                 suite = vehicle.suite
-                found[suite.vehicle_id] = read_record(self._buffer, vehicle.start, suite, now_us)
+                at = vehicle.rank * OUT.whole.size
+                found[suite.vehicle_id] = read_record(self._world.outs, at, suite, now_us)
         return found
 
     def _pack(self) -> None:
@@ -109,7 +111,7 @@ class FollowedFleet:
         if self._world is not None:
             self._buffer = self._world.hold(len(self._vehicles))
             for rank, vehicle in enumerate(self._vehicles.values()):
-                vehicle.start = rank * self._world.stride
+                vehicle.rank, vehicle.start = rank, rank * self._world.stride
                 self._push(vehicle)
         self._has_changed = False
 

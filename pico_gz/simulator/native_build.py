@@ -19,13 +19,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from pico_gz.simulator.native_layout import LAYOUT_SIZE, WORLD, header
+from pico_gz.core.compiled_modules import PURE_VARIABLE, is_switched_off
+from pico_gz.simulator.native_layout import LAYOUT_SIZE, OUT, WORLD, header
 
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent / "native"
 SOURCE = HERE / "core.c"
-PURE_VARIABLE = "PICO_GZ_PURE"
 COMPILERS = ("cc", "gcc", "clang")
 # Contraction would fuse a * b + c where the CPU can, and give other bits than elsewhere.
 FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -77,7 +77,7 @@ def build(flags: tuple[str, ...] = FLAGS, to: Path | None = None) -> Path:
 @cache
 def load() -> ctypes.CDLL | None:
     """The compiled core, or ``None`` when it is switched off, missing, stale or unfit."""
-    if os.environ.get(PURE_VARIABLE, "0") not in ("", "0"):
+    if is_switched_off():
         return None
     library = _open()
     if library is None and any(HERE.glob("_core-*")):
@@ -97,13 +97,17 @@ def _open() -> ctypes.CDLL | None:
 def _fits(library: ctypes.CDLL) -> bool:
     sizes = library.pico_gz_sizes
     sizes.restype, sizes.argtypes = ctypes.c_int64, [ctypes.c_int64]
-    if sizes(1) != WORLD.whole.size or sizes(2) != LAYOUT_SIZE:
+    if (sizes(1), sizes(2), sizes(3)) != (WORLD.whole.size, LAYOUT_SIZE, OUT.whole.size):
         return False
     library.pico_gz_step.restype = ctypes.c_int64
     library.pico_gz_sense.restype = None
     library.pico_gz_follow.restype = None
     for function in (library.pico_gz_step, library.pico_gz_sense, library.pico_gz_follow):
         function.argtypes = [ctypes.c_void_p]
+    library.pico_gz_trace.restype = ctypes.c_int64
+    library.pico_gz_trace.argtypes = [
+        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+    ]  # fmt: skip
     return True
 
 
@@ -111,7 +115,7 @@ def describe() -> str:
     """Which model runs, in one word and why: ``native``, or ``pure (reason)``."""
     if load() is not None:
         return "native"
-    if os.environ.get(PURE_VARIABLE, "0") not in ("", "0"):
+    if is_switched_off():
         return f"pure ({PURE_VARIABLE} is set)"
     if library_path().exists():
         return "pure (the compiled core does not fit this machine)"

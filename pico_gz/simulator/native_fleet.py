@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import weakref
 from array import array
 from collections.abc import Iterator, KeysView, Mapping
 from typing import Any, Protocol
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import SensorData, VehicleTruth
+from pico_gz.core.step_records import StepRecords
 from pico_gz.simulator.contacts import ContactChecker, find_candidates, look
 from pico_gz.simulator.models import SensorModel
 from pico_gz.simulator.native_layout import CANDIDATES, MOTION, OUT, Section
@@ -24,6 +24,7 @@ from pico_gz.simulator.native_sensors import (
     has_battery_or_range,
     pack_sensors,
     read_record,
+    read_truth,
     unpack_sensors,
 )
 from pico_gz.simulator.native_world import CoreWorld
@@ -38,7 +39,6 @@ _COMMANDS = struct.Struct("=2d")
 _COMMANDS_AT = _SECTIONS["rover"].offset_of("commands")
 _CENTRE = struct.Struct("=d8xd8x2d")  # of the pose: north, east, cos, sin
 _CENTRE_AT = _SECTIONS["pose"].offset_of("north_m")
-_TRUTH, _TRUTH_AT = struct.Struct("=21d"), OUT.offset_of("truth")
 
 
 class FleetMember(Protocol):
@@ -54,51 +54,118 @@ def covers(member: FleetMember) -> bool:
     return is_known and covers_sensors(member.sensors)
 
 
-class Records(Mapping[int, SensorData]):
-    """What all vehicles measured in one step, in id order; each message is built when read."""
+class StepOutput:
+    """What the core gave in one step: samples and truth of all vehicles, built when read."""
 
-    __slots__ = ("__weakref__", "_buffer", "_built", "_now_us", "_places")
+    __slots__ = ("data", "now_us", "places", "records", "trace", "truths")
 
     def __init__(
         self,
-        built: dict[int, SensorData],
-        buffer: bytearray,
-        places: Mapping[int, tuple[int, SensorModel]],
+        data: bytes,
+        places: dict[int, tuple[int, SensorModel]],
         now_us: int,
+        trace: StepTrace | None,
     ) -> None:
-        self._built = built
-        self._buffer = buffer
-        self._places = places
-        self._now_us = now_us
+        self.data = data
+        self.places = places
+        self.now_us = now_us
+        self.trace = trace
+        self.records: dict[int, SensorData] = {}
+        self.truths: dict[int, VehicleTruth] = {}
 
-    def __getitem__(self, vehicle_id: int) -> SensorData:
-        found = self._built.get(vehicle_id)
+    def record(self, vehicle_id: int) -> SensorData:
+        """What a vehicle measured."""
+        found = self.records.get(vehicle_id)
         if found is None:
-            start, suite = self._places[vehicle_id]
-            found = read_record(self._buffer, start, suite, self._now_us)
-            self._built[vehicle_id] = found
+            start, suite = self.places[vehicle_id]
+            found = read_record(self.data, start, suite, self.now_us)
+            self.records[vehicle_id] = found
         return found
 
+    def truth(self, vehicle_id: int) -> VehicleTruth:
+        """Where a vehicle was."""
+        found = self.truths.get(vehicle_id)
+        if found is None:
+            found = read_truth(self.data, self.places[vehicle_id][0], vehicle_id, self.now_us)
+            self.truths[vehicle_id] = found
+        return found
+
+
+class Records(StepRecords):
+    """What all vehicles measured in one step, in id order."""
+
+    def __init__(self, output: StepOutput) -> None:
+        super().__init__(output.now_us)
+        self.output = output
+
+    def __getitem__(self, vehicle_id: int) -> SensorData:
+        return self.output.record(vehicle_id)
+
     def __iter__(self) -> Iterator[int]:
-        return iter(self._places)
+        return iter(self.output.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.output.places)
+
+    def __contains__(self, vehicle_id: object) -> bool:
+        return vehicle_id in self.output.places
 
     def keys(self) -> KeysView[int]:
-        """The vehicles, as they are: a dict is made of this with every step."""
-        return self._places.keys()
+        """The vehicles."""
+        return self.output.places.keys()
 
     def has_battery_or_range(self, vehicle_id: int) -> bool:
         """Whether a battery or rangefinder may have a sample, without building it."""
-        if vehicle_id in self._built:
+        output = self.output
+        if vehicle_id in output.records:
             return True
-        return has_battery_or_range(self._buffer, self._places[vehicle_id][0])
+        return has_battery_or_range(output.data, output.places[vehicle_id][0])
 
-    def complete(self) -> None:
-        """Build what was not read; the core is about to overwrite it."""
-        for vehicle_id in self._places:
-            self[vehicle_id]
+    def trace(self, truth: Mapping[int, VehicleTruth], commands: bytearray) -> memoryview | None:
+        """The step as MessagePack, unless a vehicle was not simulated by the core alone."""
+        output = self.output
+        if output.trace is None or type(truth) is not Truths or truth.output is not output:
+            return None
+        return output.trace.write(output, commands)
+
+
+class Truths(Mapping[int, VehicleTruth]):
+    """Where all vehicles were at the end of a step, in id order."""
+
+    def __init__(self, output: StepOutput) -> None:
+        self.output = output
+
+    def __getitem__(self, vehicle_id: int) -> VehicleTruth:
+        return self.output.truth(vehicle_id)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.output.places)
+
+    def __len__(self) -> int:
+        return len(self.output.places)
+
+    def __contains__(self, vehicle_id: object) -> bool:
+        return vehicle_id in self.output.places
+
+    def keys(self) -> KeysView[int]:
+        """The vehicles."""
+        return self.output.places.keys()
+
+
+class StepTrace:
+    """Lets the core write the steps of a fleet as MessagePack, as long as the fleet stays."""
+
+    def __init__(self, library: ctypes.CDLL, world: CoreWorld, count: int) -> None:
+        self._write_core = library.pico_gz_trace
+        self._world = world
+        self._buffer = bytearray(8 + count * library.pico_gz_sizes(4))
+        self._to = (ctypes.c_char * len(self._buffer)).from_buffer(self._buffer)
+
+    def write(self, output: StepOutput, commands: bytearray) -> memoryview | None:
+        """The bytes, good until the next call; ``None`` when Python must encode the messages."""
+        given = (ctypes.c_char * len(commands)).from_buffer(commands)
+        size = self._write_core(self._world.at, output.data, output.now_us, given, self._to)
+        return None if size < 0 else memoryview(self._buffer)[:size]
 
 
 class NativeFleet:
@@ -123,8 +190,9 @@ class NativeFleet:
         self._sees_vehicles = False
         self._is_packed = False
         self._fresh: set[int] = set()  # vehicles whose Python objects are up to date
-        self._last: weakref.ref[Records] | None = None
-        self._now_us = 0
+        self._library = library
+        self._trace: StepTrace | None = None
+        self._output: StepOutput | None = None
         self._world = CoreWorld(library, frame, terrain, scene.outlines)
         self._found = array("q", bytes(16 * CANDIDATES))
         self._buffer = bytearray(0)
@@ -135,7 +203,6 @@ class NativeFleet:
         """Take all vehicles, by id in order; the core gets them with the next step."""
         for vehicle_id in self._ranks:
             self.pull(vehicle_id)
-        self._finish_records()
         self._members = dict(members)
         self._ranks = {vehicle_id: rank for rank, vehicle_id in enumerate(members)}
         self._sees_vehicles = see_vehicles
@@ -151,8 +218,9 @@ class NativeFleet:
             sees_vehicles=self._sees_vehicles,
         )
         self._passive = []
+        self._trace = StepTrace(self._library, self._world, len(self._members))
         self._places = {
-            vehicle_id: (rank * self._world.stride, self._members[vehicle_id].sensors)
+            vehicle_id: (rank * OUT.whole.size, self._members[vehicle_id].sensors)
             for vehicle_id, rank in self._ranks.items()
         }
         self._is_packed = True
@@ -173,7 +241,6 @@ class NativeFleet:
         """Take over what was changed on a vehicle's Python objects."""
         if not self._is_packed:
             return
-        self._finish_records()
         member, rank = self._members[vehicle_id], self._ranks[vehicle_id]
         start = rank * self._world.stride
         is_active = covers(member)
@@ -205,8 +272,6 @@ class NativeFleet:
         """Move and measure; ``now_us`` is the end of the step."""
         if not self._is_packed:
             self._pack()
-        if self._last is not None:
-            self._finish_records()
         if wind is not None:
             self._world.set_wind(wind)
         for vehicle_id in self._passive:
@@ -226,11 +291,11 @@ class NativeFleet:
             if self._passive:
                 built = self._sense_passive(now_us, dt_us, wind)
             self._sense_core(self._world.at)
-        self._now_us = now_us
         self._fresh.clear()
-        records = Records(built, self._buffer, self._places, now_us)
-        self._last = weakref.ref(records)
-        return records
+        trace = None if self._passive else self._trace
+        self._output = output = StepOutput(bytes(self._world.outs), self._places, now_us, trace)
+        output.records.update(built)
+        return Records(output)
 
     def _stop(self, contacts: ContactChecker, now_us: int, count: int) -> None:
         """Let contacts stop vehicles, on their Python objects."""
@@ -288,33 +353,19 @@ class NativeFleet:
             north, east = north + ahead * cosine, east + ahead * sine
         return vehicle_id, north, east, spec.radius_m
 
-    def _finish_records(self) -> None:
-        records = None if self._last is None else self._last()
-        if records is not None:
-            records.complete()
-        self._last = None
-
     # --- what a step gave ------------------------------------------------------------------
+
+    def truths(self) -> Truths | None:
+        """Where all were at the end of the last step; ``None``: their Python objects know."""
+        if self._fresh or self._passive or self._output is None:
+            return None
+        return Truths(self._output)
 
     def truth(self, vehicle_id: int) -> VehicleTruth | None:
         """Where a vehicle was at the end of the last step; ``None``: its Python object knows."""
-        if vehicle_id in self._fresh or vehicle_id in self._passive:
+        if vehicle_id in self._fresh or vehicle_id in self._passive or self._output is None:
             return None
-        start = self._ranks[vehicle_id] * self._world.stride
-        t = _TRUTH.unpack_from(self._buffer, start + _TRUTH_AT)
-        return VehicleTruth(
-            self._now_us,
-            vehicle_id,
-            t[0],
-            t[1],
-            t[2],
-            t[3:7],
-            t[7:10],
-            t[10:13],
-            t[13:16],
-            t[16:19],
-            (t[19], t[20], 0.0),
-        )
+        return self._output.truth(vehicle_id)
 
 
 def _suite(member: FleetMember) -> SensorSuite:

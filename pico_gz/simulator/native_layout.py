@@ -167,7 +167,7 @@ MOTION = [
     ),
 ]
 SENSORS = [
-    Section("suite", "sensors", "", "last_us:q battery_ratio"),
+    Section("suite", "sensors", "vehicle_id:q", "last_us:q battery_ratio"),
     Section(
         "battery",
         "sensors.battery",
@@ -209,12 +209,12 @@ SENSORS = [
     Section(
         "encoder",
         "sensors.encoder",
-        f"{_CLOCK} per_rad miss key:Q",
+        f"{_CLOCK} per_rad per_turn:q miss key:Q",
         "next_us:q seen_left:q seen_right:q missed_left:q missed_right:q draws:q",
     ),
 ]
 _RANGE = (
-    f"{_CLOCK} white_m relative min_m max_m rays[6] ray_count:q key=draws.key:Q",
+    f"{_CLOCK} white_m relative min_m max_m bearing_deg rays[6] ray_count:q key=draws.key:Q",
     "next_us:q count=draws.count:q",
 )
 RANGE_SECTIONS = [Section("range", f"sensors.ranges.{k}", *_RANGE) for k in range(RANGES)]
@@ -222,7 +222,7 @@ RANGE_SECTIONS = [Section("range", f"sensors.ranges.{k}", *_RANGE) for k in rang
 FOLLOWED = Section(
     "followed", "", "half_track_m wheel_radius_m max_speed", f"time_us:q seen[{SEEN_NUMBERS}]"
 )
-# What a step gives: which samples are new, the samples, the truth.
+# What a step gives, in a structure of its own: which samples are new, the samples, the truth.
 OUT = Section(
     "out",
     "",
@@ -237,11 +237,11 @@ WORLD = Section(
     " cell_m rows:q columns:q heights:q outlines:q outline_count:q sin_lat cos_lat sin_lon cos_lon"
     " origin_ecef_m[3] starts:q widths:q rovers:q count:q candidates:q",
     # What differs from step to step; the core stops before it senses when asked to pause.
-    "has_wind:q wind[2] now_us:q dt_us:q pause:q",
+    "outs:q has_wind:q wind[2] now_us:q dt_us:q pause:q",
 )
 
 _at = 8  # after ``is_active``
-for _section in (*MOTION, *SENSORS, *RANGE_SECTIONS, FOLLOWED, OUT):
+for _section in (*MOTION, *SENSORS, *RANGE_SECTIONS, FOLLOWED):
     _section.offset = _at
     _at += _section.whole.size
 LAYOUT_SIZE = _at
@@ -287,10 +287,10 @@ def header() -> str:
     }
     text += [f"#define {name} {value!r}" for name, value in constants.items()]
     text += ["typedef struct {", *lines(RANGE_SECTIONS[0], ""), "} range_t;"]
-    text += ["typedef struct {", *lines(WORLD, "world_"), "} world_t;", _PRIVATE]
+    text += ["typedef struct {", *lines(WORLD, "world_"), "} world_t;"]
+    text += ["typedef struct {", *lines(OUT, ""), "} out_t;", _PRIVATE]
     text += ["typedef struct {", "    int64_t is_active;"]
     for section in (*MOTION, *SENSORS):
         text += lines(section, f"{section.name}_")
     text += [f"    range_t range[{RANGES}];", *lines(FOLLOWED, "followed_")]
-    text += [*lines(OUT, "out_"), "    constants_t k;"]
-    return "\n".join([*text, "} rover_t;", ""])
+    return "\n".join([*text, "    constants_t k;", "} rover_t;", ""])

@@ -13,6 +13,7 @@ from pico_gz.core.messages import (
     ImuData,
     RangefinderData,
     SensorData,
+    VehicleTruth,
 )
 from pico_gz.simulator.gps import gps_data
 from pico_gz.simulator.models import SensorModel
@@ -33,6 +34,7 @@ _FIX, _FIX_AT = struct.Struct("=11d"), OUT.offset_of("fix")
 _MAG, _MAG_AT = struct.Struct("=3d"), OUT.offset_of("mag")
 _BARO, _BARO_AT = struct.Struct("=2d"), OUT.offset_of("baro")
 _BATTERY, _BATTERY_AT = struct.Struct("=3d"), OUT.offset_of("battery")
+_TRUTH, _TRUTH_AT = struct.Struct("=21d"), OUT.offset_of("truth")
 _RANGES, _RANGES_AT = struct.Struct(f"={RANGES}d"), OUT.offset_of("ranges")
 _IMU_NEW, _GPS_NEW, _COMPASS_NEW, _BARO_NEW, _RANGES_NEW, _TICKS_NEW, _BATTERY_NEW = (
     1 << bit for bit in range(7)
@@ -72,31 +74,29 @@ def _sensor(suite: SensorSuite, section: Section) -> Any:
     return getattr(suite, name) if name else suite
 
 
-def has_battery_or_range(buffer: bytearray, start: int) -> bool:
+def has_battery_or_range(outs: bytes, start: int) -> bool:
     """Whether a vehicle's battery or rangefinders were measured in the last step."""
-    return bool(_FLAGS.unpack_from(buffer, start + _FIRST_AT)[0] & (_BATTERY_NEW | _RANGES_NEW))
+    return bool(_FLAGS.unpack_from(outs, start + _FIRST_AT)[0] & (_BATTERY_NEW | _RANGES_NEW))
 
 
-def read_record(buffer: bytearray, start: int, suite: Any, now_us: int) -> SensorData:
+def read_record(outs: bytes | bytearray, start: int, suite: Any, now_us: int) -> SensorData:
     """What a vehicle measured in the step that ended at ``now_us``."""
-    new, ax, ay, az, gx, gy, gz, celsius, left, right = _FIRST.unpack_from(
-        buffer, start + _FIRST_AT
-    )
+    new, ax, ay, az, gx, gy, gz, celsius, left, right = _FIRST.unpack_from(outs, start + _FIRST_AT)
     gps = compass = barometer = ranges = encoders = battery = None
     imu = ImuData((ax, ay, az), (gx, gy, gz), celsius) if new & _IMU_NEW else None
     if new & _TICKS_NEW:
         encoders = EncoderData((left, right), suite.encoder.per_turn)
     if new & _GPS_NEW:
-        *floats, fix, satellites = _FIX.unpack_from(buffer, start + _FIX_AT)
+        *floats, fix, satellites = _FIX.unpack_from(outs, start + _FIX_AT)
         gps = gps_data((*floats, int(fix), int(satellites)))
     if new & _COMPASS_NEW:
-        compass = CompassData(_MAG.unpack_from(buffer, start + _MAG_AT))
+        compass = CompassData(_MAG.unpack_from(outs, start + _MAG_AT))
     if new & _BARO_NEW:
-        barometer = BarometerData(*_BARO.unpack_from(buffer, start + _BARO_AT))
+        barometer = BarometerData(*_BARO.unpack_from(outs, start + _BARO_AT))
     if new & _BATTERY_NEW:
-        battery = BatteryData(*_BATTERY.unpack_from(buffer, start + _BATTERY_AT))
+        battery = BatteryData(*_BATTERY.unpack_from(outs, start + _BATTERY_AT))
     if new & _RANGES_NEW:
-        read = _RANGES.unpack_from(buffer, start + _RANGES_AT)
+        read = _RANGES.unpack_from(outs, start + _RANGES_AT)
         ranges = tuple(
             RangefinderData(distance, sensor.min_m, sensor.max_m, sensor.bearing_deg)
             for distance, sensor in zip(read, suite.ranges, strict=False)
@@ -112,4 +112,22 @@ def read_record(buffer: bytearray, start: int, suite: Any, now_us: int) -> Senso
         None,
         encoders,
         battery,
+    )
+
+
+def read_truth(outs: bytes, start: int, vehicle_id: int, now_us: int) -> VehicleTruth:
+    """Where a vehicle was at the end of the step that ended at ``now_us``."""
+    t = _TRUTH.unpack_from(outs, start + _TRUTH_AT)
+    return VehicleTruth(
+        now_us,
+        vehicle_id,
+        t[0],
+        t[1],
+        t[2],
+        t[3:7],
+        t[7:10],
+        t[10:13],
+        t[13:16],
+        t[16:19],
+        (t[19], t[20], 0.0),
     )

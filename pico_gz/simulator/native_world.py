@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from pico_gz.core.frames import LocalFrame
-from pico_gz.simulator.native_layout import TERRAIN_FLAT, TERRAIN_MAP, TERRAIN_RAMP, WORLD
+from pico_gz.simulator.native_layout import OUT, TERRAIN_FLAT, TERRAIN_MAP, TERRAIN_RAMP, WORLD
 from pico_gz.simulator.obstacles import Outline
 from pico_gz.simulator.random import normal_lists
 from pico_gz.simulator.rover import WindVector
@@ -32,6 +32,7 @@ class CoreWorld:
 
     Attributes:
         stride: bytes of a vehicle.
+        outs: what the last step gave, one ``OUT`` per vehicle.
         at: what the functions of the core are called with.
     """
 
@@ -43,6 +44,7 @@ class CoreWorld:
         outlines: Sequence[Outline] = (),
     ) -> None:
         self.stride: int = library.pico_gz_sizes(0)
+        self.outs = bytearray(0)
         self._kept: list[array[float]] = []  # what the core points to
         self._values = self._values_of(terrain, frame, outlines)
         self._data = bytearray(WORLD.whole.size)
@@ -51,7 +53,9 @@ class CoreWorld:
     def hold(self, count: int, **values: int) -> bytearray:
         """Make the memory of ``count`` vehicles, all zero; ``values`` are fields of the world."""
         buffer = bytearray(self.stride * count)
-        self._values.__dict__.update(values, rovers=_address(buffer), count=count)
+        self.outs = bytearray(OUT.whole.size * count)
+        values.update(rovers=_address(buffer), outs=_address(self.outs), count=count)
+        self._values.__dict__.update(values)
         WORLD.pack(self._values, self._data, 0)
         return buffer
 
@@ -104,6 +108,7 @@ class CoreWorld:
             rovers=0,
             count=0,
             candidates=0,
+            outs=0,
             has_wind=False,
             wind=(0.0, 0.0),
             now_us=0,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos
+from pico_gz.core.vehicle_config import WORLD_HEIGHT_M
 from pico_gz.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class HeightmapTerrain:
             raise ConfigError(f"Heightmap: rows must have equal length ({error}).") from error
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
             raise ConfigError("A heightmap is a table of at least 2 x 2 finite heights.")
+        if np.abs(heights).max() > WORLD_HEIGHT_M:
+            raise ConfigError(
+                f"Heightmap: a height of {heights.flat[np.abs(heights).argmax()]:g} m; allowed are "
+                f"{WORLD_HEIGHT_M:g} m up or down."
+            )
         if not 0.0 < cell_m < 1e6:
             raise ConfigError(f"Heightmap: cell_m = {cell_m} must be above 0.")
         self.heights_m = heights

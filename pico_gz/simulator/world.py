@@ -133,6 +133,7 @@ def _neighbours(position: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
 AIR_DENSITY_KGPM3 = 1.225
 # Gusts are drawn at these times and interpolated, so they do not depend on the step.
 _TICK_US = 100_000
+MAX_WIND_MPS = 100.0
 
 
 class WindConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,10 +152,16 @@ class WindConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse wind that cannot blow."""
-        if not abs(self.north_mps) + abs(self.east_mps) < 200.0:
-            raise ConfigError(f"Wind of {self.north_mps}, {self.east_mps} m/s: below 200 please.")
-        if not (0.0 <= self.gust_mps < 100.0 and 0.0 < self.tau_s < 1e6):
-            raise ConfigError("Gusts need gust_mps of 0 or more and tau_s above 0.")
+        for name in ("north_mps", "east_mps"):
+            if not abs(getattr(self, name)) <= MAX_WIND_MPS:
+                raise ConfigError(
+                    f"Wind: {name} = {getattr(self, name)!r} is outside -{MAX_WIND_MPS:g}.."
+                    f"{MAX_WIND_MPS:g}."
+                )
+        if not 0.0 <= self.gust_mps <= MAX_WIND_MPS:
+            raise ConfigError(f"Wind: gust_mps = {self.gust_mps!r} is outside 0..{MAX_WIND_MPS:g}.")
+        if not 0.0 < self.tau_s < math.inf:
+            raise ConfigError(f"Wind: tau_s = {self.tau_s!r} is not above 0.")
 
 
 class Wind(Snapshot):

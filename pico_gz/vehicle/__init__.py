@@ -17,12 +17,12 @@ from pico_gz.core.board_options import (
 from pico_gz.vehicle.platform.peripherals import (
     GpioDirection,
     SitlGpio,
-    SitlPwm,
     SitlSpi,
     SitlUart,
     UartPeer,
 )
 from pico_gz.vehicle.platform.platform import SitlPlatform, SitlTimer
+from pico_gz.vehicle.platform.pwm import SitlPwm
 from pico_gz.vehicle.rc.rc_source import RcFrame
 
 __all__ = [

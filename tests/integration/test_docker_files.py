@@ -252,7 +252,7 @@ PAGES = [ROOT / name for name in ("README.md", "docs/docker.md", "compose.yaml")
 def test_what_is_said_to_end_a_stack_ends_all_of_it(path):
     """Compose leaves services with a profile alone, unless the profile or the service is named."""
     commands = re.findall(r"docker compose [^`#\n]*?\bdown\b", path.read_text())
-    assert {" ".join(command.split()) for command in commands} == {
+    assert {re.sub(r" -p \w+", "", " ".join(command.split())) for command in commands} == {
         'docker compose --profile "*" down'
     }
 
@@ -276,3 +276,11 @@ def test_a_program_that_is_not_the_one_asked_for_is_not_kept(tmp_path):
     assert not target.exists()
     assert fetch(program.as_uri(), digest.upper()).returncode == 0
     assert target.stat().st_mode & 0o111
+
+
+def test_every_project_that_the_readme_starts_by_name_is_ended_by_name():
+    """``docker compose down`` without its name ends another one."""
+    page = (ROOT / "README.md").read_text()
+    started = set(re.findall(r"docker compose -p (\w+) up", page))
+    ended = set(re.findall(r'docker compose -p (\w+) --profile "\*" down', page))
+    assert started == ended != set()

@@ -34,7 +34,10 @@ WAYS = sorted(
 SIGNAL_RUN = """\
 import os, pathlib, signal, sys
 for process in pathlib.Path("/proc").glob("[0-9]*"):
-    words = (process / "cmdline").read_bytes().split(b"\\0")
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\\0")
+    except OSError:  # it ended meanwhile
+        continue
     if words[1:2] == [b"-m"] and words[2].endswith(b"inside.bridge"):
         os.kill(int(process.name), signal.Signals[sys.argv[1]])
 """

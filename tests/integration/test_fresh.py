@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from external_programs import need_program
+from process_state import is_alive, wait_until
 
 ROOT = Path(__file__).parents[2]
 DECOYS = """
@@ -122,10 +122,8 @@ def test_nothing_is_left_when_it_is_ended(project, fresh, places, number):
     process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert list(places.iterdir()) == []
-    deadline_s = time.monotonic() + 10.0
-    while Path("/proc", line.removeprefix("pid=").strip()).exists():
-        assert time.monotonic() < deadline_s, "its command is still there"
-        time.sleep(0.01)
+    pid = line.removeprefix("pid=").strip()
+    wait_until(lambda: not is_alive(pid), "the end of its command", limit_s=10.0)
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(project, fresh, places):

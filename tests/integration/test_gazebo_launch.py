@@ -17,11 +17,12 @@ from scan_message import scan_message
 from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.port_owner import owner_of
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
-from pico_gz.errors import LaunchError, SimulatorError, SimulatorTimeoutError
+from pico_gz.errors import ConfigError, LaunchError, SimulatorError, SimulatorTimeoutError
 from pico_gz.gazebo import gz_messages as messages
 from pico_gz.gazebo.gz_messages import GzPose, GzScan
 from pico_gz.gazebo.sensors import lidar_topic
 from pico_gz.gazebo.world_control import open_control
+from pico_gz.run.commands import control_commands
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.gazebo_setup import GazeboStarter, _model_sdf, open_viewer
 from pico_gz.run.options import RunOptions
@@ -119,8 +120,9 @@ class TestRun:
             session.bridge.step()
             adapter = session.bridge.get_adapter("gazebo")
             for pid in gazebo_processes(adapter.process.server.launch.partition):
-                if "guard.py" not in Path(f"/proc/{pid}/cmdline").read_text():
-                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(OSError):  # it ended with the one before
+                    if "guard.py" not in Path(f"/proc/{pid}/cmdline").read_text():
+                        os.kill(pid, signal.SIGKILL)
             wait_until(lambda: adapter.process.server.exit_code is not None, "its end")
             with pytest.raises(SimulatorError, match="ended by itself with code 137"):
                 adapter.step(10_000)
@@ -229,6 +231,11 @@ class TestSteeredRun:
             assert truth.north_m == pytest.approx(5.0, abs=0.05)
             assert truth.east_m == pytest.approx(-4.0, abs=0.05)
             assert math.degrees(yaw_from_quat(truth.quat_wxyz)) == pytest.approx(90.0, abs=2.0)
+
+            set_pose = control_commands(bridge, session.fail)["set-pose"]
+            with pytest.raises(ConfigError, match="stand inside rover_1"):
+                set_pose({"id": 2, "north_m": 5.0, "east_m": -3.95, "yaw_deg": 0.0})
+            assert bridge.view.truth[2].north_m == pytest.approx(0.0, abs=0.05)
 
             late = VehicleConfig(
                 id=7,

@@ -127,14 +127,18 @@ def test_a_run_needs_little_address_space(tmp_path):
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("megabytes", [60, 100, 120])
+@pytest.mark.parametrize("megabytes", [60, 94, 100, 120, 126, 131, 134, 150])
 def test_too_little_address_space_is_an_error_and_no_hang(tmp_path, megabytes):
-    """Whatever fails for lack of memory, at the start or in a step, the command says so."""
+    """Whatever fails for lack of memory, at the start or in a step, the command says so.
+
+    Without a reserve these hung, were aborted or ended as a defect in some of the runs: an
+    interpreter without memory cannot even handle the error.
+    """
     options = ("--rovers", "200", "--adapter", "lightweight", "--port-offset", "auto")
     done, took_s = run_with_memory(tmp_path, megabytes, "run", *options, "--duration", "60",
                                    "--speed", "max")  # fmt: skip
     assert done.returncode == 4, done.stderr
-    assert done.stdout == "" or megabytes == 120  # the first line comes when all is set up
+    assert done.stdout == "" or megabytes > 120  # the first line comes when all is set up
     assert "not enough memory" in done.stderr
     assert "Traceback" not in done.stderr
     assert took_s < 30.0

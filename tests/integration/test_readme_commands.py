@@ -66,12 +66,14 @@ ELSEWHERE = {
     "ardurover --model JSON:127.0.0.1": "test_ardurover.py",
     "docker compose up": "test_docker_operation.py",
     "docker compose up lightweight": "test_docker_lightweight.py",
+    'docker compose -p second --profile "*" down': "test_docker_operation.py",
     "AUTOPILOT=external docker compose --profile ardupilot up": "test_docker_gazebo.py",
     "pico-gz up": "test_docker_commands.py",
 }
 NOT_RUN = {
     "./scripts/run --duration 0": "until Ctrl-C; its argument goes to pico-gz run",
     "./scripts/test --all": "it would run itself",
+    "./scripts/build": "it takes minutes; ./scripts/test --all runs what it runs",
     "source .venv/bin/activate": "there is no .venv where these tests run",
     "xhost +local: && docker compose --profile gui up": "needs a screen",
     "FLEET=yard.toml docker compose up": "the variable, with the image lightweight only",

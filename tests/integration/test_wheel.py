@@ -15,17 +15,19 @@ from pathlib import Path
 import pytest
 from external_programs import path_of
 
+from pico_gz.core import compiled_modules
+from pico_gz.simulator import native_build
+
 ROOT = Path(__file__).parents[2]
 DATA_FOLDERS = ("models", "worlds", "docker")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
+def build(folder, **variables):
+    """The wheel of this checkout, with the compiled code that the variables name."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT,
+        env={**os.environ, **variables},
         check=True,
         capture_output=True,
         timeout=120,
@@ -35,16 +37,20 @@ def wheel(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The pure wheel."""
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
 def names(wheel):
     """The files in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """An environment with the wheel; dependencies are borrowed from the one that runs the tests."""
-    folder = tmp_path_factory.mktemp("venv")
+def install(wheel, folder):
+    """An environment with a wheel; dependencies are borrowed from the one that runs the tests."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin/python"
     options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
@@ -60,21 +66,25 @@ def installed(wheel, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(installed, tmp_path):
-    """Run the installed command in an empty folder."""
-    environment = {
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """An environment with the pure wheel."""
+    return install(wheel, tmp_path_factory.mktemp("venv"))
+
+
+def command_of(environment, folder, **variables):
+    """Runs the command of an environment in a folder."""
+    kept = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("PYTHON", "PICO_GZ", "COV"))
     }
-    environment["CI"] = "true"
 
     def call(*arguments):
         return subprocess.run(
-            [str(installed / "bin/pico-gz"), *arguments],
-            cwd=tmp_path,
-            env=environment,
+            [str(environment / "bin/pico-gz"), *arguments],
+            cwd=folder,
+            env={**kept, "CI": "true", **variables},
             capture_output=True,
             text=True,
             timeout=60,
@@ -83,12 +93,20 @@ def run(installed, tmp_path):
     return call
 
 
+@pytest.fixture
+def run(installed, tmp_path):
+    """Run the installed command in an empty folder."""
+    return command_of(installed, tmp_path)
+
+
 def tracked(folder):
     """The files of a folder that belong to the project."""
     return [
         path
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and "_core-" not in path.name
+        if path.is_file()
+        and not {"__pycache__", "_compiled"} & set(path.parts)
+        and "_core-" not in path.name
     ]
 
 
@@ -158,6 +176,39 @@ def test_a_run_needs_nothing_else(run):
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     assert (answer["rovers"], answer["sim_time_s"], answer["lost_steps"]) == (2, 1.0, 0)
+
+
+@pytest.fixture(scope="module")
+def compiled_wheel(tmp_path_factory):
+    """The wheel with all that is compiled in this checkout."""
+    if not compiled_modules.is_built() or not native_build.library_path().exists():
+        pytest.skip("not checked: core and modules are not compiled here (./scripts/build)")
+    return build(
+        tmp_path_factory.mktemp("wheel"),
+        PICO_GZ_CORE=str(native_build.library_path()),
+        PICO_GZ_MODULES=str(compiled_modules.folder()),
+    )
+
+
+def test_a_wheel_with_modules_is_for_one_python(compiled_wheel):
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert f"-{python}-{python}-" in compiled_wheel.name
+    with zipfile.ZipFile(compiled_wheel) as archive:
+        inside = archive.namelist()
+    for path in compiled_modules.places().values():
+        assert path.relative_to(compiled_modules.ROOT).as_posix() in inside
+
+
+def test_a_wheel_with_modules_runs_them_with_the_same_bits(compiled_wheel, tmp_path):
+    environment = install(compiled_wheel, tmp_path / "venv")
+    digests = set()
+    for pure, state in (("0", "compiled"), ("1", "interpreted (PICO_GZ_PURE is set)")):
+        run = command_of(environment, tmp_path, PICO_GZ_PURE=pure)
+        assert f"modules: {state}\n" in run("doctor").stdout
+        done = run("run", "--duration", "2", "--speed", "max", "--port-offset", "auto", "--json")
+        assert done.returncode == 0, done.stderr
+        digests.add(json.loads(done.stdout)["trace_sha256"])
+    assert len(digests) == 1
 
 
 @pytest.fixture(scope="module")

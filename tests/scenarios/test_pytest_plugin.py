@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from external_programs import need_ardurover
+from process_state import is_alive
 
 from pico_gz.run.recording.diff import diff_runs
 from pico_gz.run.recording.recorded_run import RecordedRun
@@ -145,14 +146,6 @@ def run_pytest(tmp_path):
         )
 
     return run
-
-
-def is_alive(pid):
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def test_the_five_lines_work_and_leave_nothing_behind(run_pytest, tmp_path):

@@ -6,7 +6,8 @@ import time
 import msgspec
 import pytest
 
-from pico_gz.bridge.published import BridgeState, TraceDigest
+from pico_gz.bridge.observers import TraceDigest
+from pico_gz.bridge.published import BridgeState
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides

@@ -9,7 +9,7 @@ import pytest
 from mcap.reader import make_reader
 
 from pico_gz import AutopilotStatus
-from pico_gz.bridge.published import TraceDigest
+from pico_gz.bridge.observers import TraceDigest
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.testing import assert_no_contact, assert_reached

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from pico_gz.adapters.lightweight import LightweightAdapter, LightweightConfig
+from pico_gz.adapters.lightweight import LightweightAdapter
+from pico_gz.adapters.lightweight_config import LightweightConfig
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.core.vehicle_config import NoiseProfile, VehicleConfig
 from pico_gz.vehicle.platform.platform import SitlPlatform

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from pico_gz import LightweightAdapter, Pose, SitlBridge, VehicleConfig
-from pico_gz.bridge.published import TraceDigest
+from pico_gz.bridge.observers import TraceDigest
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet, load_fleet
 from pico_gz.run.config.overrides import FleetOverrides
@@ -154,7 +154,7 @@ def test_recorded_actuators_give_the_same_truth():
         for step in commands:
             adapter.send_actuators(step)
             adapter.step(10_000)
-            replayed.append(adapter.receive_truth())
+            replayed.append(dict(adapter.receive_truth()))
     assert msgspec.msgpack.encode(replayed) == msgspec.msgpack.encode(truths)
 
 
@@ -196,6 +196,20 @@ def test_parameters_are_kept_for_the_next_run_where_that_is_asked_for(tmp_path, 
     assert [facts["kept_params"] for facts in kept] == [{"1": file}] * 2
     assert sum("WP_SPEED" in facts["inputs"].get("1/kept", "") for facts in kept) == 1
     assert drive_with_parameter(tmp_path, None)[0] not in (digest, again)
+
+
+def test_what_of_a_kept_file_is_not_used_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain, _ = drive_with_parameter(tmp_path, None, keep_params=True)
+    file = tmp_path / "runs/yard/rover_1.parm"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("WP_SPEED,abc\nFOO,1\nWP_RADIUS,1e9\n")
+    digest, said = drive_with_parameter(tmp_path, None, keep_params=True)
+    assert digest == plain
+    (line,) = [line for line in said if line.startswith("rover_1 starts with")]
+    assert "but for: line 1: " in line
+    assert "line 3: WP_RADIUS 1000000000 (" in line
+    assert line.endswith(", FOO.")
 
 
 def test_the_fleet_file_can_ask_for_kept_parameters(tmp_path):
@@ -350,3 +364,30 @@ def test_a_full_fleet_runs_without_losing_a_step():
     ) as session:
         result = session.run()
     assert (result.rovers, result.lost_steps, result.steps) == (255, 0, 300)
+
+
+def frozen_in_a_run():
+    """How many objects are kept from the search for cycles: before, during and after a run."""
+    seen = [gc.get_freeze_count()]
+    fleet = default_fleet(1, FleetOverrides(adapter="lightweight"), environ={})
+    options = RunOptions(duration_s=0.01, mavlink=False, control=False, check_ports=False)
+    with FleetRun(fleet, options) as session:
+        session.bridge.after_step.add(lambda view: seen.append(gc.get_freeze_count()))
+        session.run()
+    return [*seen, gc.get_freeze_count()]
+
+
+def test_what_lives_as_long_as_the_run_is_not_searched_for_cycles():
+    gc.unfreeze()  # what other tests left
+    before, during, after = frozen_in_a_run()
+    assert (before, after) == (0, 0)
+    assert during > 10_000
+
+
+def test_a_program_that_freezes_objects_itself_is_left_alone():
+    gc.freeze()
+    try:
+        before, during, after = frozen_in_a_run()
+    finally:
+        gc.unfreeze()
+    assert 0 < after <= during <= before  # some of them are gone

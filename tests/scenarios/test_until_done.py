@@ -122,10 +122,44 @@ def test_an_end_before_all_are_done_is_a_failure(run, option):
     assert set(reasons(out)) == {"rover_1", "rover_2"}
 
 
-def test_an_empty_mission_is_refused(run):
-    code, out, err = run("--rovers", 1, "--mission", write_plan(), "--until-done")
-    assert (code, out) == (2, "")
+def test_a_run_that_was_stopped_says_so_and_not_that_time_was_over():
+    with session_of(until_done=True, demo=True) as session:
+        result = session.run(until=lambda view: view.time_us >= 5_000_000)
+    (problem,) = result.problems
+    assert problem.reason.startswith("the run was stopped after 5 s")
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ((), "holds nothing to drive to"),
+        ((waypoint(3, 0, 2000),), "2000"),
+        ((waypoint(300_000, 0),), "item 1 lies"),
+    ],
+    ids=["empty", "unknown command", "far away"],
+)
+def test_a_mission_that_cannot_be_completed_is_a_failure_before_the_start(run, items, words):
+    plan = write_plan(*items)
+    code, out, err = run("--rovers", 1, "--mission", plan, "--until-done")
+    assert (code, out) == (1, "")
     assert "own.plan" in err
+    assert words in err
+    code, out, _ = run("--rovers", 1, "--mission", plan, "--until-done", "--json")
+    assert (code, json.loads(out)["error"]["code"]) == (1, 1)
+    assert run("--rovers", 1, "--mission", plan, "--duration", 1)[0] == 2, "bad input otherwise"
+
+
+def test_a_file_that_is_no_mission_is_bad_input(run):
+    Path("own.plan").write_text("{")
+    assert run("--rovers", 1, "--mission", "own.plan", "--until-done")[0] == 2
+    assert run("--rovers", 1, "--mission", "none.plan", "--until-done")[0] == 2
+
+
+def test_a_refused_mission_beside_another_mistake_is_bad_input(run):
+    Path("fleet.toml").write_text("[fleet]\ncount = 1\n[wind]\ntau_s = -1\n")
+    code, _, err = run("fleet.toml", "--mission", write_plan(), "--until-done")
+    assert code == 2
+    assert "tau_s" in err
 
 
 def test_a_mission_without_an_end_is_a_failure_at_once(run):

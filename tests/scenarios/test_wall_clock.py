@@ -8,7 +8,7 @@ import pytest
 
 from pico_gz import Lockstep, Scaled, SitlBridge, VehicleConfig
 from pico_gz.adapters.lightweight import LightweightAdapter
-from pico_gz.bridge.published import TraceDigest
+from pico_gz.bridge.observers import TraceDigest
 from pico_gz.core.vehicle_config import Pose
 from pico_gz.vehicle.scripted import make_script
 

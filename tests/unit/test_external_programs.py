@@ -1,12 +1,12 @@
 """Tests use a program of this machine only after it has answered, and find it in one way."""
 
 import ast
-import time
 from pathlib import Path
 
 import external_programs
 import pytest
 from external_programs import COMPOSE_ANSWER, need_program, path_of, problem_of
+from process_state import is_alive, wait_until
 
 TESTS = Path(external_programs.__file__).parent
 # In every Debian, however small; whatever else a test calls by its name may be missing or broken.
@@ -54,11 +54,8 @@ def test_a_program_that_hangs_is_ended_with_its_children(program, tmp_path):
     assert problem_of(name, "--version", limit_s=2.0) == (
         "'it --version' gives no answer within 2 s"
     )
-    child = Path("/proc", (tmp_path / "child").read_text().strip())
-    deadline_s = time.monotonic() + 10.0
-    while child.exists() and "State:\tZ" not in (child / "status").read_text():
-        assert time.monotonic() < deadline_s, "its child is still there"
-        time.sleep(0.01)
+    child = (tmp_path / "child").read_text().strip()
+    wait_until(lambda: not is_alive(child), "the end of its child", limit_s=10.0)
 
 
 def test_what_is_not_there_or_cannot_start_is_a_reason_too(program):

@@ -20,6 +20,7 @@ import msgspec
 
 from pico_gz import __version__
 from pico_gz.cli.tools.containers.engine import GET_COMPOSE, GET_DOCKER, get_engine
+from pico_gz.core import compiled_modules
 from pico_gz.core.port_owner import find_busy, owner_of
 from pico_gz.core.ports import PortProblem, PortRole, PortUse
 from pico_gz.gazebo.install import (
@@ -132,6 +133,7 @@ def check_python() -> list[DoctorFinding]:
         ),
         _found(name="pico-gz", need=Need.LIGHTWEIGHT, version=__version__),
         _check_core(),
+        _check_modules(),
         _found(name="system", version=system, detail=f"{os.cpu_count()} processors"),
     ]
 
@@ -141,6 +143,14 @@ def _check_core() -> DoctorFinding:
     core = describe()
     slower = "slower, same results; ./scripts/build compiles the core where a C compiler is"
     return _found(name="simulator core", version=core, detail="" if core == "native" else slower)
+
+
+def _check_modules() -> DoctorFinding:
+    """Whether the autopilot's modules are compiled; the results are the same."""
+    modules = compiled_modules.describe()
+    slower = "slower, same results; ./scripts/build compiles them where a C compiler is"
+    detail = "" if compiled_modules.is_in_use() else slower
+    return _found(name="modules", version=modules, detail=detail)
 
 
 def check_packages() -> list[DoctorFinding]:

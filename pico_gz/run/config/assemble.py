@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from math import hypot
 from pathlib import Path
 from typing import Any
 
 from pico_gz.core.ports import PortRules, PortUse
-from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, check_name
+from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, WORLD_RADIUS_M, check_name
 from pico_gz.errors import MessageError
 from pico_gz.run.config import checks
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
@@ -26,7 +27,7 @@ from pico_gz.run.config.settings import (
     TerrainSection,
 )
 from pico_gz.run.config.vehicles import Entry, VehicleBuilder, find_entries, parsed_links
-from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall
+from pico_gz.simulator.obstacles import Box, Disc, Obstacle, Wall, outline
 from pico_gz.simulator.overlaps import find_overlaps, footprint, obstacle_names
 
 # By the beginning of a use's purpose: the vehicle's own key, and the fleet's.
@@ -154,6 +155,7 @@ def assemble(
     )
     checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
     _check_gazebo_step(fleet, findings)
+    _check_in_world(fleet, entries, findings)
     _check_places(fleet, entries, overrides, findings)
     _check_truth(fleet, entries, findings)
     dashboard = net_source("dashboard", overrides, environ)
@@ -279,18 +281,41 @@ def _apart(vehicles: Sequence[VehiclePlan]) -> list[str]:
     return [f"{listed} simulate their vehicles apart: these do not collide with each other."]
 
 
+def _check_in_world(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:
+    """Vehicles that would start where a run reports that they have left the world."""
+    for plan in fleet.vehicles:
+        pose, entry = plan.config.pose, entries[plan.id]
+        away_m = hypot(pose.north_m, pose.east_m)
+        if away_m <= WORLD_RADIUS_M:
+            continue
+        own = [key for key in ("north_m", "east_m") if getattr(entry.table, key) is not None]
+        layout = findings.written(("layout", "spacing_m"), ("layout", "kind"))
+        findings.add(
+            (*entry.path, own[0]) if own else layout,
+            f"{plan.config.label} would start {away_m / 1000.0:.0f} km from the origin; the world "
+            f"reaches {WORLD_RADIUS_M / 1000.0:g} km.",
+        )
+        return
+
+
 def _check_places(
     fleet: FleetConfig, entries: Mapping[int, Entry], overrides: FleetOverrides, findings: Findings
 ) -> None:
-    """Vehicles of one Lightweight that start inside each other, or inside an obstacle."""
+    """Vehicles of one simulator that start inside each other, or inside an obstacle."""
     if not overrides.contacts or findings.problems:
         return  # places may be wrong because something else is
     for name in dict.fromkeys(plan.config.adapter for plan in fleet.vehicles):
-        if fleet.adapter_type(name) not in ("lightweight", "auto"):
-            continue  # bodies on Gazebo are boxes; the world's generator looks at them
         plans = {plan.config.label: plan for plan in fleet.vehicles if plan.config.adapter == name}
-        discs = [footprint(label, plan.config.pose, plan.rover) for label, plan in plans.items()]
-        pairs = find_overlaps(discs, fleet.obstacles)
+        kind = fleet.adapter_type(name)
+        if kind == "gazebo":
+            pairs = _overlaps_on_gazebo(plans, fleet.obstacles)
+            hint = "Move them apart; Gazebo throws apart what starts in each other."
+        elif kind in ("lightweight", "auto"):
+            discs = [footprint(label, one.config.pose, one.rover) for label, one in plans.items()]
+            pairs = find_overlaps(discs, fleet.obstacles)
+            hint = "Move them apart; contacts are discs of the rover's radius_m."
+        else:
+            continue
         for place, names in _by_place(pairs, plans, entries, overrides, fleet, findings).items():
             named = ", ".join(f"{one} and {other}" for one, other in names[:_MAX_PAIRS_REPORTED])
             more = len(names) - _MAX_PAIRS_REPORTED
@@ -298,8 +323,23 @@ def _check_places(
             findings.add(
                 place,
                 f"would start inside each other: {named}.",
-                hint="Move them apart; contacts are discs of the rover's radius_m.",
+                hint=hint,
             )
+
+
+def _overlaps_on_gazebo(
+    plans: Mapping[str, VehiclePlan], obstacles: Sequence[Obstacle]
+) -> list[tuple[str, str]]:
+    """Pairs whose boxes share ground, wheels included."""
+    from pico_gz.gazebo import covered_ground  # only where Gazebo is asked for
+
+    return covered_ground.find_overlaps(
+        {
+            label: covered_ground.covered_ground(plan.config.pose, plan.rover)
+            for label, plan in plans.items()
+        },
+        dict(zip(obstacle_names(obstacles), map(outline, obstacles), strict=True)),
+    )
 
 
 def _by_place(

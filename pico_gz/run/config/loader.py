@@ -71,7 +71,7 @@ def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]
     findings = Findings(KeyLines(text).find)
     rover_fields = _take_rover_fields(raw)
     _check_adapter_options(raw, findings)
-    file = _check_against(FleetFile, raw, (), findings)
+    file = check_against(FleetFile, raw, (), findings)
     fleet = assemble(
         file,
         rover_fields=rover_fields,
@@ -140,7 +140,7 @@ def _check_adapter_options(raw: dict[str, Any], findings: Findings) -> None:
             section = OPTIONS.get(str(table.get("type", name)))
             options = {key: value for key, value in table.items() if key != "type"}
             if section is not None:
-                _check_against(section, options, ("adapters", name), findings)
+                check_against(section, options, ("adapters", name), findings)
 
 
 @cache
@@ -148,7 +148,7 @@ def _checker(section: type) -> TypeAdapter[Any]:
     return TypeAdapter(section)
 
 
-def _check_against(section: type, raw: Any, place: KeyPath, findings: Findings) -> Any:
+def check_against(section: type, raw: Any, place: KeyPath, findings: Findings) -> Any:
     """Note every error, drop what is wrong, and return what is left with defaults."""
     rest = copy.deepcopy(raw)
     # Dropping a value cannot make another one wrong, so this ends; the bound is for bugs.

@@ -15,8 +15,12 @@ from pico_gz.vehicle.autopilot.mission import (
     check_item,
     known_commands,
 )
+from pico_gz.vehicle.autopilot.mission_files import ItemLists
 
 MAX_DISTANCE_M = 100_000.0
+# MAV_CMD: those that drive come first; ArduPilot has a few more, which external autopilots take.
+_NAV_LAST = 95
+_NAV_BEYOND = (213, 42702)
 _EARTH_RADIUS_M = 6_371_000.0
 _MAX_ITEMS_NAMED = 5
 _PLACES = {
@@ -88,6 +92,20 @@ def refusals(kind: MissionType, items: Sequence[MissionItem]) -> list[str]:
     if result is not MissionResult.ACCEPTED:
         return [_WHOLE_LIST.get(result, result.name.lower())]
     return []
+
+
+def lacks_a_goal(lists: ItemLists) -> bool:
+    """Whether a file holds nothing to drive to; a fence or rally points alone are of use."""
+    if any(_is_driven_to(item) for item in lists.mission[1:]):
+        return False
+    return len(lists.mission) > 1 or not (lists.fence or lists.rally)
+
+
+def _is_driven_to(item: MissionItem) -> bool:
+    """Whether an item moves a rover; a waypoint at 0, 0 is wherever the rover is."""
+    if item.command == MissionCommand.NAV_WAYPOINT:
+        return bool(item.lat_e7 or item.lon_e7)
+    return item.command <= _NAV_LAST or item.command in _NAV_BEYOND
 
 
 def far_items(

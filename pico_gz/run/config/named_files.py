@@ -11,17 +11,12 @@ from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.settings import FleetFile, OriginSection, TerrainSection, VehicleSection
 
 if TYPE_CHECKING:
-    from pico_gz.core.ground_control import MissionItem
     from pico_gz.vehicle.autopilot.mission_files import ItemLists
     from pico_gz.vehicle.autopilot.parameters import ParameterFile
 
 # Autopilots that take missions and parameters.
 _TAKERS = ("builtin", "external")
 _MAX_NAMES = 40
-# MAV_CMD: those that drive come first; ArduPilot has a few more, which external autopilots take.
-_NAV_WAYPOINT = 16
-_NAV_LAST = 95
-_NAV_BEYOND = (213, 42702)
 
 
 def check_readable(path: Path, key: KeyPath, written: str, findings: Findings) -> bool:
@@ -109,11 +104,13 @@ class NamedFiles:
         lists = self._missions[file]
         if lists is None:
             return
+        from pico_gz.run.config.mission_check import lacks_a_goal
+
         if autopilot == "builtin":
             self._check_items(lists, key, written)
-        driven = any(_is_driven_to(item) for item in lists.mission[1:])
-        if not driven and (len(lists.mission) > 1 or not (lists.fence or lists.rally)):
-            self._findings.add(key, "holds nothing to drive to.", value=written)
+        if lacks_a_goal(lists):
+            message = "holds nothing to drive to."
+            self._findings.add(key, message, value=written, is_mission=True)
         self._check_distance(lists, key, written)
 
     def _read_mission(self, file: Path, key: KeyPath, written: str) -> ItemLists | None:
@@ -135,7 +132,9 @@ class NamedFiles:
             try:
                 require_items(kind, getattr(lists, kind.name.lower()), kind.name.lower())
             except ConfigError as error:
-                self._findings.add(key, error.message, value=written, hint=error.hint)
+                self._findings.add(
+                    key, error.message, value=written, hint=error.hint, is_mission=True
+                )
 
     def _check_distance(self, lists: ItemLists, key: KeyPath, written: str) -> None:
         """A mission of every vehicle may be moved to each start; then its home counts."""
@@ -154,7 +153,7 @@ class NamedFiles:
                 f" {MAX_DISTANCE_M / 1000.0:.0f} km."
             )
             hint = "Is [origin] where the mission was planned?" if place == "[origin]" else ""
-            self._findings.add(key, message, value=written, hint=hint)
+            self._findings.add(key, message, value=written, hint=hint, is_mission=True)
 
     def _check_params(self, file: Path, key: KeyPath, written: str) -> None:
         from pico_gz.vehicle.autopilot.parameters import scan_parameter_file
@@ -176,19 +175,13 @@ class NamedFiles:
         for words, names in (
             ("does not have, and ignores", found.unknown),
             ("does not take these values, and keeps its own", found.out_of_range),
+            ("sets these itself, and ignores the file's values", found.read_only),
         ):
             if names:
                 listed, more = ", ".join(names[:_MAX_NAMES]), len(names) - _MAX_NAMES
                 listed += f" and {more} more" if more > 0 else ""
                 message = f"the built-in autopilot {words}: {listed}."
                 self._findings.warn(key, message, value=written)
-
-
-def _is_driven_to(item: MissionItem) -> bool:
-    """Whether an item moves a rover; a waypoint at 0, 0 is wherever the rover is."""
-    if item.command == _NAV_WAYPOINT:
-        return bool(item.lat_e7 or item.lon_e7)
-    return item.command <= _NAV_LAST or item.command in _NAV_BEYOND
 
 
 def check_heightmap(terrain: TerrainSection, base: Path, findings: Findings) -> None:

@@ -33,6 +33,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         hint: the nearest spelling or a way out.
         line: in the file, 1-based; 0 when it is not in a file.
         is_clash: two users of one port, which has an exit code of its own.
+        is_mission: a mission that can be read and never be completed: empty, or refused.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
     line: int = 0
     is_clash: bool = False
+    is_mission: bool = False
 
     @property
     def is_in_file(self) -> bool:
@@ -70,6 +72,10 @@ class FleetFileError(ConfigError):
         self.problems = tuple(ordered)
 
 
+class MissionRefusedError(FleetFileError):
+    """Nothing is wrong but missions: they hold nothing to drive to, or no rover takes them."""
+
+
 class Findings:
     """Collects the problems of one fleet, at most one per place, and its warnings."""
 
@@ -87,6 +93,7 @@ class Findings:
         value: Any = None,
         hint: str = "",
         is_clash: bool = False,
+        is_mission: bool = False,
     ) -> None:
         """Note that something is wrong at ``path``."""
         if path in self._places:
@@ -100,6 +107,7 @@ class Findings:
                 hint=hint,
                 line=self._line_of(path),
                 is_clash=is_clash,
+                is_mission=is_mission,
             )
         )
 
@@ -131,13 +139,15 @@ class Findings:
 
         Raises:
             PortClashError: two users of one port, and nothing else is wrong.
+            MissionRefusedError: missions cannot be completed, and nothing else is wrong.
             FleetFileError: anything else.
         """
         if self.problems and all(problem.is_clash for problem in self.problems):
             lines = [problem.within(source) for problem in self.problems]
             raise PortClashError("\n".join(lines), hint=CLASH_HINT)
         if self.problems:
-            raise FleetFileError(source, self.problems)
+            only_missions = all(problem.is_mission for problem in self.problems)
+            raise (MissionRefusedError if only_missions else FleetFileError)(source, self.problems)
 
 
 def dotted(path: KeyPath) -> str:

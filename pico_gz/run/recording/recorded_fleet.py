@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pico_gz.adapters.registry import adapter_names
 from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.run.config.fleet import AdapterPlan, FleetConfig, VehiclePlan
+from pico_gz.run.config.problems import Findings
 from pico_gz.run.config.settings import (
     OPTIONS,
     GazeboSection,
@@ -173,10 +173,7 @@ def _adapter(plan: AdapterPlan) -> AdapterPlan:
     if section is None:
         return plan
     options = {} if plan.type == "gazebo" else dict(plan.options)
-    try:
-        _checker(section).validate_json(msgspec.json.encode(options), strict=True)
-    except ValueError as exc:
-        raise ConfigError(f"The recorded fleet cannot be: {exc}") from exc
+    _check_table(section, options, f"adapters.{plan.name}")
     return msgspec.structs.replace(plan, options=options)
 
 
@@ -187,7 +184,7 @@ def _check(fleet: FleetConfig) -> None:
         value = getattr(fleet, field.name)
         kind: Any = type(value)
         if isinstance(value, Table):
-            _checker(kind).validate_json(msgspec.json.encode(value), strict=True)
+            _check_table(kind, value, field.name)
     ids = {plan.id for plan in fleet.vehicles}
     if not ids or len(ids) != len(fleet.vehicles):
         raise ConfigError("The recorded fleet has no vehicle, or one twice.")
@@ -201,8 +198,12 @@ def _check(fleet: FleetConfig) -> None:
             raise ConfigError(f"{plan.config.label} of the recorded fleet starts nowhere.")
 
 
-@cache
-def _checker(section: Any) -> Any:
-    from pydantic import TypeAdapter  # as the fleet file's loader, and imported as late
+def _check_table(section: Any, table: Any, name: str) -> None:
+    """Refuse a table with the words that the fleet file's loader has for it."""
+    from pico_gz.run.config.loader import check_against  # takes a while to import
 
-    return TypeAdapter(section)
+    findings = Findings()
+    check_against(section, msgspec.json.decode(msgspec.json.encode(table)), (name,), findings)
+    if findings.problems:
+        words = "; ".join(map(str, findings.problems))
+        raise ConfigError(f"The recorded fleet cannot be: {words}")

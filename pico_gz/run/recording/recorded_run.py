@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from mcap.records import ChunkIndex
 
-from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView, TraceDigest
+from pico_gz.bridge.observers import TraceDigest
+from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.vehicle_config import MAX_VEHICLE_ID, MIN_VEHICLE_ID, NAME_PATTERN
 from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError, read_regular

@@ -14,7 +14,8 @@ from mcap.records import Channel, Schema
 from mcap.well_known import MessageEncoding, SchemaEncoding
 
 from pico_gz.bridge.bridge import SitlBridge
-from pico_gz.bridge.published import BridgeEvent, FleetView, LatencyHistogram
+from pico_gz.bridge.published import BridgeEvent, FleetView
+from pico_gz.bridge.run_stats import LatencyHistogram
 from pico_gz.bridge.timeline import Marks
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import GcsVehicle

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from pico_gz import __version__
+from pico_gz.core import compiled_modules
 from pico_gz.errors import ConfigError, MissingPermissionError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.settings import TerrainKind
@@ -181,6 +183,7 @@ class RunFolder:
         self._facts: dict[str, Any] = {
             "version": __version__,
             "simulator_core": describe(),
+            "modules": compiled_modules.describe(),
             "fleet": fleet.name,
             "fleet_file": str(fleet.source) if fleet.source else None,
             "fleet_text": fleet.source.read_text() if fleet.source else None,
@@ -200,6 +203,10 @@ class RunFolder:
         if problem:
             self._facts["recording_problem"] = problem
         self._write()
+
+    def discard(self) -> None:
+        """Remove the folder of a run that never began."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def _write(self) -> None:
         """Write whole or not at all; a full disk costs the recording, not the run."""

@@ -730,8 +730,8 @@ static void quaternion(const rover_t *r, double *q) {
     q[0] = w * sign; q[1] = x * sign; q[2] = y * sign; q[3] = z * sign;
 }
 
-static void truth_of(rover_t *r) {
-    double *t = r->out_truth;
+static void truth_of(const rover_t *r, out_t *out) {
+    double *t = out->truth;
     t[0] = r->motion_north_m; t[1] = r->motion_east_m; t[2] = r->motion_down_m;
     quaternion(r, t + 3);
     t[7] = r->motion_vel_n_mps; t[8] = r->motion_vel_e_mps; t[9] = r->motion_vel_d_mps;
@@ -816,7 +816,7 @@ static void imu_wander(const world_t *w, rover_t *r, int64_t now_us) {
     }
 }
 
-static void imu_sample(const world_t *world, rover_t *m, int64_t now_us) {
+static void imu_sample(const world_t *world, rover_t *m, int64_t now_us, out_t *out) {
     double an = m->motion_accel_n_mps2, ae = m->motion_accel_e_mps2;
     double ad = m->motion_accel_d_mps2 - GRAVITY, draws[6];
     double accel_var = m->k.accel_var, gyro_var = m->k.gyro_var;
@@ -853,9 +853,9 @@ static void imu_sample(const world_t *world, rover_t *m, int64_t now_us) {
         gyro_var = gyro_var + white * white;
     }
     take(world, m->imu_key, &m->imu_count, 6, draws);
-    three(m->imu_accel, fx, fy, fz, m->imu_bias, sqrt(accel_var), draws, m->out_imu);
-    three(m->imu_gyro, wx, wy, wz, m->imu_bias + 3, sqrt(gyro_var), draws + 3, m->out_imu + 3);
-    m->out_imu[6] = 25.0 + m->imu_warmth_c;
+    three(m->imu_accel, fx, fy, fz, m->imu_bias, sqrt(accel_var), draws, out->imu);
+    three(m->imu_gyro, wx, wy, wz, m->imu_bias + 3, sqrt(gyro_var), draws + 3, out->imu + 3);
+    out->imu[6] = 25.0 + m->imu_warmth_c;
 }
 
 /* --- gps.py, frames.py ----------------------------------------------------------------------- */
@@ -898,11 +898,11 @@ static void gps_wait(rover_t *r, int64_t epoch_us, const double *fix) {
     r->gps_release_us = (int64_t)SLOT(r, 0)[0];
 }
 
-static int gps_release(rover_t *r, int64_t now_us) {
+static int gps_release(rover_t *r, int64_t now_us, out_t *out) {
     int64_t count = (int64_t)r->gps_queue[0], due = 0;
     while (due < count && SLOT(r, due)[0] <= (double)now_us) due++;
     if (due) {
-        memcpy(r->out_fix, SLOT(r, due - 1) + 1, FIX * sizeof(double));
+        memcpy(out->fix, SLOT(r, due - 1) + 1, FIX * sizeof(double));
         memmove(SLOT(r, 0), SLOT(r, due), (size_t)(count - due) * (FIX + 1) * sizeof(double));
         r->gps_queue[0] = (double)(count - due);
     }
@@ -982,7 +982,7 @@ static void battery_draw(rover_t *r) {
     r->suite_battery_ratio = r->battery_ratio;
 }
 
-static void battery_sample(rover_t *r, int64_t now_us) {
+static void battery_sample(rover_t *r, int64_t now_us, out_t *out) {
     static const double at[7] = {0.02, 0.15, 0.23, 0.35, 0.50, 0.77, 1.00};
     static const double volts[7] = {2.98, 3.30, 3.46, 3.59, 3.74, 3.94, 4.17};
     double charge = r->battery_initial - r->battery_used_as / r->battery_capacity_as;
@@ -996,9 +996,9 @@ static void battery_sample(rover_t *r, int64_t now_us) {
         double per = (volts[line + 1] - volts[line]) / (at[line + 1] - at[line]);
         r->battery_open_v = (volts[line] + (charge - at[line]) * per) * r->battery_cells;
     }
-    r->out_battery[0] = r->battery_voltage_v;
-    r->out_battery[1] = r->battery_current_a;
-    r->out_battery[2] = charge;
+    out->battery[0] = r->battery_voltage_v;
+    out->battery[1] = r->battery_current_a;
+    out->battery[2] = charge;
 }
 
 static int64_t lost_ticks(const rover_t *r, int64_t added, int64_t draw) {
@@ -1007,7 +1007,7 @@ static int64_t lost_ticks(const rover_t *r, int64_t added, int64_t draw) {
     return added < 0 ? -lost : lost;
 }
 
-static void encoder_sample(rover_t *r, int64_t now_us) {
+static void encoder_sample(rover_t *r, int64_t now_us, out_t *out) {
     int64_t left = (int64_t)floor(r->motion_wheel_left_rad * r->encoder_per_rad);
     int64_t right = (int64_t)floor(r->motion_wheel_right_rad * r->encoder_per_rad);
     tick(now_us, r->encoder_period_us, r->encoder_lead_us, &r->encoder_next_us);
@@ -1021,11 +1021,11 @@ static void encoder_sample(rover_t *r, int64_t now_us) {
         left -= r->encoder_missed_left;
         right -= r->encoder_missed_right;
     }
-    r->out_ticks[0] = left;
-    r->out_ticks[1] = right;
+    out->ticks[0] = left;
+    out->ticks[1] = right;
 }
 
-static void compass_sample(const world_t *w, rover_t *m, int64_t now_us) {
+static void compass_sample(const world_t *w, rover_t *m, int64_t now_us, out_t *out) {
     double n = m->compass_field[0], e = m->compass_field[1], d = m->compass_field[2], draws[3];
     double current = m->battery_has ? m->battery_current_a : 0.0, f[3];
     f[0] = m->motion_r00 * n + m->motion_r10 * e + m->motion_r20 * d;
@@ -1039,23 +1039,23 @@ static void compass_sample(const world_t *w, rover_t *m, int64_t now_us) {
     }
     take(w, m->compass_key, &m->compass_count, 3, draws);
     for (int i = 0; i < 3; i++)
-        m->out_mag[i] = saturate_and_quantise(
+        out->mag[i] = saturate_and_quantise(
             m->compass_limit, m->compass_lsb,
             f[i] + m->compass_hard[i] + m->compass_motor[i] * current + m->compass_white * draws[i]);
 }
 
-static void barometer_sample(const world_t *w, rover_t *r, int64_t now_us) {
+static void barometer_sample(const world_t *w, rover_t *r, int64_t now_us, out_t *out) {
     double draws[2], above = clipped(0.0 - r->motion_down_m, -4000.0, 4000.0);
     double x = r->barometer_per_m * above, series = r->barometer_series[0];
     tick(now_us, r->barometer_period_us, r->barometer_lead_us, &r->barometer_next_us);
     take(w, r->barometer_key, &r->barometer_count, 2, draws);
     r->barometer_drift = r->k.baro_phi * r->barometer_drift + r->k.baro_gain * draws[0];
     for (int k = 1; k < 9; k++) series = series * x + r->barometer_series[k];
-    r->out_baro[0] = saturate_and_quantise(
+    out->baro[0] = saturate_and_quantise(
         1.0e12, r->barometer_lsb,
         r->barometer_origin_pa * series + r->barometer_turn_on + r->barometer_drift
             + r->barometer_white * draws[1]);
-    r->out_baro[1] = 15.0 - 0.0065 * (r->barometer_origin_alt_m + above);
+    out->baro[1] = 15.0 - 0.0065 * (r->barometer_origin_alt_m + above);
 }
 
 /* --- scene.py ------------------------------------------------------------------------------------ */
@@ -1124,7 +1124,7 @@ static double cast(const world_t *w, const rover_t *rovers, int64_t count, const
 }
 
 static void range_sample(const world_t *w, const rover_t *rovers, int64_t count, rover_t *m,
-                         int index, int64_t now_us) {
+                         int index, int64_t now_us, out_t *out) {
     range_t *s = m->range + index;
     double draw, seen = s->max_m, read = s->max_m;
     tick(now_us, s->period_us, s->lead_us, &s->next_us);
@@ -1142,7 +1142,7 @@ static void range_sample(const world_t *w, const rover_t *rovers, int64_t count,
         read = seen + (s->white_m + s->relative * seen) * draw;
         read = read > s->max_m ? s->max_m : read < s->min_m ? s->min_m : read;
     }
-    m->out_ranges[index] = read;
+    out->ranges[index] = read;
 }
 
 /* --- sensor_suite.py ------------------------------------------------------------------------------ */
@@ -1159,48 +1159,50 @@ static void align(rover_t *r, int64_t last_us) {
         r->range[k].next_us = aligned(last_us, r->range[k].period_us, r->range[k].lead_us);
 }
 
+#define OUTS(w) ((out_t *)(intptr_t)(w)->world_outs)
 enum { HAS_IMU = 1, HAS_GPS = 2, HAS_COMPASS = 4, HAS_BARO = 8, HAS_RANGES = 16, HAS_TICKS = 32,
        HAS_BATTERY = 64 };
 
 static void sample(const world_t *w, const rover_t *rovers, int64_t count, rover_t *r,
                    int64_t now_us, int64_t dt_us) {
     int64_t flags = 0;
+    out_t *out = OUTS(w) + (r - rovers);
     if (now_us - dt_us != r->suite_last_us) align(r, now_us - dt_us);
     r->suite_last_us = now_us;
     if (r->battery_has) {
         battery_draw(r);
         if (now_us >= r->battery_next_us) {
-            battery_sample(r, now_us);
+            battery_sample(r, now_us, out);
             flags |= HAS_BATTERY;
         }
     }
     if (r->imu_has && now_us >= r->imu_next_us) {
-        imu_sample(w, r, now_us);
+        imu_sample(w, r, now_us, out);
         flags |= HAS_IMU;
     }
     if (r->gps_has) {
         if (now_us >= r->gps_next_us) gps_measure(w, r, now_us);
-        if (now_us >= r->gps_release_us && gps_release(r, now_us)) flags |= HAS_GPS;
+        if (now_us >= r->gps_release_us && gps_release(r, now_us, out)) flags |= HAS_GPS;
     }
     if (r->compass_has && now_us >= r->compass_next_us) {
-        compass_sample(w, r, now_us);
+        compass_sample(w, r, now_us, out);
         flags |= HAS_COMPASS;
     }
     if (r->barometer_has && now_us >= r->barometer_next_us) {
-        barometer_sample(w, r, now_us);
+        barometer_sample(w, r, now_us, out);
         flags |= HAS_BARO;
     }
     if (r->encoder_has && now_us >= r->encoder_next_us) {
-        encoder_sample(r, now_us);
+        encoder_sample(r, now_us, out);
         flags |= HAS_TICKS;
     }
     if (r->range[0].has && now_us >= r->range[0].next_us) {
         for (int k = 0; k < RANGES && r->range[k].has; k++)
-            range_sample(w, rovers, count, r, k, now_us);
+            range_sample(w, rovers, count, r, k, now_us, out);
         flags |= HAS_RANGES;
     }
-    r->out_flags = flags;
-    truth_of(r);
+    out->flags = flags;
+    truth_of(r, out);
 }
 
 /* --- contacts.py: who must be looked at --------------------------------------------------------- */
@@ -1301,6 +1303,166 @@ static int64_t candidates(const world_t *w, const rover_t *rovers, int64_t count
     return n;
 }
 
+/* --- published.py: the bytes of a step that the digest is fed with ------------------------------- */
+
+/* MessagePack, byte for byte as the encoder of Python's messages writes it. */
+typedef struct { uint8_t *at; int impossible; } pen_t;
+
+#define TRACE_BYTES 2048 /* more than a vehicle ever needs, with eight rangefinders */
+#define KEY(pen, name) put_key(pen, name, sizeof(name) - 1)
+
+static void put_byte(pen_t *p, int byte) { *p->at++ = (uint8_t)byte; }
+
+static void put_bytes(pen_t *p, uint64_t bits, int count) {
+    for (int shift = 8 * (count - 1); shift >= 0; shift -= 8) put_byte(p, (int)(bits >> shift & 255));
+}
+
+static void put_key(pen_t *p, const char *name, size_t length) {
+    put_byte(p, 0xa0 | (int)length);
+    memcpy(p->at, name, length);
+    p->at += length;
+}
+
+static void put_double(pen_t *p, double value) {
+    uint64_t bits;
+    if (!isfinite(value)) p->impossible = 1;
+    memcpy(&bits, &value, sizeof bits);
+    put_byte(p, 0xcb);
+    put_bytes(p, bits, 8);
+}
+
+static void put_int(pen_t *p, int64_t value) {
+    uint64_t bits = (uint64_t)value;
+    if (value >= 0) {
+        int size = value < 256 ? 1 : value < 65536 ? 2 : value < 4294967296 ? 4 : 8;
+        if (value < 128) { put_byte(p, (int)value); return; }
+        put_byte(p, size == 1 ? 0xcc : size == 2 ? 0xcd : size == 4 ? 0xce : 0xcf);
+        put_bytes(p, bits, size);
+    } else {
+        int size = value >= -128 ? 1 : value >= -32768 ? 2 : value >= -2147483648LL ? 4 : 8;
+        if (value >= -32) { put_byte(p, (int)(value & 255)); return; }
+        put_byte(p, size == 1 ? 0xd0 : size == 2 ? 0xd1 : size == 4 ? 0xd2 : 0xd3);
+        put_bytes(p, bits, size);
+    }
+}
+
+static void put_doubles(pen_t *p, const double *values, int count) {
+    put_byte(p, 0x90 | count);
+    for (int i = 0; i < count; i++) put_double(p, values[i]);
+}
+
+static void put_none(pen_t *p) { put_byte(p, 0xc0); }
+
+static void put_truth(pen_t *p, const rover_t *r, const out_t *o, int64_t now_us) {
+    const double *t = o->truth, wind[3] = {t[19], t[20], 0.0};
+    put_byte(p, 0x8b);
+    KEY(p, "timestamp_us"); put_int(p, now_us);
+    KEY(p, "vehicle_id"); put_int(p, r->suite_vehicle_id);
+    KEY(p, "north_m"); put_double(p, t[0]);
+    KEY(p, "east_m"); put_double(p, t[1]);
+    KEY(p, "down_m"); put_double(p, t[2]);
+    KEY(p, "quat_wxyz"); put_doubles(p, t + 3, 4);
+    KEY(p, "velocity_ned_mps"); put_doubles(p, t + 7, 3);
+    KEY(p, "rates_frd_radps"); put_doubles(p, t + 10, 3);
+    KEY(p, "accel_ned_mps2"); put_doubles(p, t + 13, 3);
+    KEY(p, "angular_accel_frd_radps2"); put_doubles(p, t + 16, 3);
+    KEY(p, "wind_ned_mps"); put_doubles(p, wind, 3);
+}
+
+static void put_imu(pen_t *p, const out_t *o) {
+    put_byte(p, 0x83);
+    KEY(p, "accel_mss"); put_doubles(p, o->imu, 3);
+    KEY(p, "gyro_rads"); put_doubles(p, o->imu + 3, 3);
+    KEY(p, "temperature_c"); put_double(p, o->imu[6]);
+}
+
+static void put_gps(pen_t *p, const out_t *o) {
+    const double *fix = o->fix;
+    if (!(fix[0] >= -90.0 && fix[0] <= 90.0 && fix[1] >= -180.0 && fix[1] <= 180.0))
+        p->impossible = 1;
+    put_byte(p, 0x89);
+    KEY(p, "lat_deg"); put_double(p, fix[0]);
+    KEY(p, "lon_deg"); put_double(p, fix[1]);
+    KEY(p, "alt_m"); put_double(p, fix[2]);
+    KEY(p, "speed_ms"); put_double(p, fix[3]);
+    KEY(p, "course_deg"); put_double(p, fix[4]);
+    KEY(p, "velocity_ned_mps"); put_doubles(p, fix + 5, 3);
+    KEY(p, "fix_type"); put_int(p, (int64_t)fix[9]);
+    KEY(p, "satellites"); put_int(p, (int64_t)fix[10]);
+    KEY(p, "hdop"); put_double(p, fix[8]);
+}
+
+static void put_ranges(pen_t *p, const rover_t *r, const out_t *o) {
+    int count = 0;
+    while (count < RANGES && r->range[count].has) count++;
+    put_byte(p, 0x90 | count);
+    for (int k = 0; k < count; k++) {
+        if (!(o->ranges[k] >= 0.0)) p->impossible = 1;
+        put_byte(p, 0x84);
+        KEY(p, "distance_m"); put_double(p, o->ranges[k]);
+        KEY(p, "min_m"); put_double(p, r->range[k].min_m);
+        KEY(p, "max_m"); put_double(p, r->range[k].max_m);
+        KEY(p, "bearing_deg"); put_double(p, r->range[k].bearing_deg);
+    }
+}
+
+static void put_sensors(pen_t *p, const rover_t *r, const out_t *o, int64_t now_us) {
+    int64_t new = o->flags;
+    put_byte(p, 0x8a);
+    KEY(p, "timestamp_us"); put_int(p, now_us);
+    KEY(p, "vehicle_id"); put_int(p, r->suite_vehicle_id);
+    KEY(p, "imu");
+    if (new & HAS_IMU) put_imu(p, o); else put_none(p);
+    KEY(p, "gps");
+    if (new & HAS_GPS) put_gps(p, o); else put_none(p);
+    KEY(p, "compass");
+    if (new & HAS_COMPASS) {
+        put_byte(p, 0x81);
+        KEY(p, "mag_gauss"); put_doubles(p, o->mag, 3);
+    } else put_none(p);
+    KEY(p, "barometer");
+    if (new & HAS_BARO) {
+        if (!(o->baro[0] > 0.0)) p->impossible = 1;
+        put_byte(p, 0x82);
+        KEY(p, "pressure_pa"); put_double(p, o->baro[0]);
+        KEY(p, "temperature_c"); put_double(p, o->baro[1]);
+    } else put_none(p);
+    KEY(p, "rangefinders");
+    if (new & HAS_RANGES) put_ranges(p, r, o); else put_none(p);
+    KEY(p, "attitude_quat"); put_none(p);
+    KEY(p, "encoders");
+    if (new & HAS_TICKS) {
+        put_byte(p, 0x82);
+        KEY(p, "ticks"); put_byte(p, 0x92); put_int(p, o->ticks[0]); put_int(p, o->ticks[1]);
+        KEY(p, "ticks_per_turn"); put_int(p, r->encoder_per_turn);
+    } else put_none(p);
+    KEY(p, "battery");
+    if (new & HAS_BATTERY) {
+        put_byte(p, 0x83);
+        KEY(p, "voltage_v"); put_double(p, o->battery[0]);
+        KEY(p, "current_a"); put_double(p, o->battery[1]);
+        KEY(p, "remaining"); put_double(p, o->battery[2]);
+    } else put_none(p);
+}
+
+/* The end of one value; NULL for a kind that no command has. */
+static const uint8_t *after_value(const uint8_t *at) {
+    int kind = *at++, count = 0;
+    if (kind < 0x80 || kind >= 0xe0 || kind == 0xc0) return at;
+    if ((kind & 0xe0) == 0xa0) return at + (kind & 31);
+    switch (kind) {
+    case 0xcc: case 0xd0: return at + 1;
+    case 0xcd: case 0xd1: return at + 2;
+    case 0xce: case 0xd2: return at + 4;
+    case 0xcf: case 0xd3: case 0xcb: return at + 8;
+    }
+    if ((kind & 0xf0) == 0x80) count = 2 * (kind & 15);
+    else if ((kind & 0xf0) == 0x90) count = kind & 15;
+    else return NULL;
+    while (count-- && at) at = after_value(at);
+    return at;
+}
+
 /* --- what Python calls ------------------------------------------------------------------------------ */
 
 #ifdef _WIN32
@@ -1310,8 +1472,9 @@ static int64_t candidates(const world_t *w, const rover_t *rovers, int64_t count
 #endif
 
 EXPORT int64_t pico_gz_sizes(int64_t which) {
-    return which == 0 ? (int64_t)sizeof(rover_t) : which == 1 ? (int64_t)sizeof(world_t)
-                                                              : (int64_t)offsetof(rover_t, k);
+    const int64_t sizes[] = {sizeof(rover_t), sizeof(world_t), offsetof(rover_t, k), sizeof(out_t),
+                             TRACE_BYTES};
+    return sizes[which];
 }
 
 #define ROVERS(w) ((rover_t *)(intptr_t)(w)->world_rovers)
@@ -1349,4 +1512,26 @@ EXPORT int64_t pico_gz_step(const world_t *w) {
     if (n || w->world_pause) return n ? n : -1;
     pico_gz_sense(w);
     return 0;
+}
+
+/* Write [truth, sensors, command] of all vehicles at `to`; `commands` are theirs, one after the other.
+ * Returns how many bytes; -1 when Python's messages would refuse a sample, or have to be asked. */
+EXPORT int64_t pico_gz_trace(const world_t *w, const out_t *outs, int64_t now_us,
+                             const uint8_t *commands, uint8_t *to) {
+    const rover_t *rovers = ROVERS(w);
+    int64_t count = w->world_count;
+    pen_t pen = {to, 0};
+    if (count < 16) put_byte(&pen, 0x90 | (int)count);
+    else { put_byte(&pen, 0xdc); put_bytes(&pen, (uint64_t)count, 2); }
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *end = after_value(commands);
+        if (!end || !rovers[i].is_active || end - commands > 256) return -1;
+        put_byte(&pen, 0x93);
+        put_truth(&pen, rovers + i, outs + i, now_us);
+        put_sensors(&pen, rovers + i, outs + i, now_us);
+        memcpy(pen.at, commands, (size_t)(end - commands));
+        pen.at += end - commands;
+        commands = end;
+    }
+    return pen.impossible ? -1 : pen.at - to;
 }

@@ -12,8 +12,8 @@ from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.platform.peripherals import SitlPwm
     from pico_gz.vehicle.platform.platform import SitlPlatform
+    from pico_gz.vehicle.platform.pwm import SitlPwm
 
 
 _MIN_STEER_SPEED_MPS = 0.2

@@ -212,12 +212,14 @@ class ParameterFile(NamedTuple):
         values: of the parameters that it has.
         unknown: names that it does not have, such as most of an ArduRover's.
         out_of_range: values that it does not take, each with its line and the range.
+        read_only: names whose value it sets itself.
         problems: lines that make no sense, each with its number.
     """
 
     values: dict[str, float]
     unknown: tuple[str, ...]
     out_of_range: tuple[str, ...]
+    read_only: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -237,6 +239,7 @@ def scan_parameter_file(path: Path) -> ParameterFile:
     values: dict[str, float] = {}
     unknown: dict[str, None] = {}
     out_of_range: dict[str, str] = {}
+    read_only: dict[str, None] = {}
     problems: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition("#")[0].strip()
@@ -251,13 +254,17 @@ def scan_parameter_file(path: Path) -> ParameterFile:
         if spec is None:
             unknown[name] = None
             continue
+        if name in READ_ONLY:
+            read_only[name] = None
         values.pop(name, None)  # the last line of a name counts
         out_of_range.pop(name, None)
         if allowed(spec, value):
             values[name] = value
         else:
             out_of_range[name] = f"line {number}: {name} {value:.10g} ({_range_text(spec)})"
-    return ParameterFile(values, tuple(unknown), tuple(out_of_range.values()), tuple(problems))
+    return ParameterFile(
+        values, tuple(unknown), tuple(out_of_range.values()), tuple(read_only), tuple(problems)
+    )
 
 
 def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:

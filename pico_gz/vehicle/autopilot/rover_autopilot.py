@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.ground_control import GcsVehicle, Mode, Result, StatusText, Telemetry
 from pico_gz.core.snapshot import Snapshot
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot.context import RoverContext
@@ -45,6 +46,7 @@ _MODE_NAMES = {mode: mode.name for mode in Mode}
 _INITIALISING, _COMPLETE = Mode.INITIALISING, MissionState.COMPLETE
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RoverAutopilot(Snapshot, GcsVehicle):
     """A rover autopilot with ArduRover's modes and parameters, on a ``SitlPlatform``.
 

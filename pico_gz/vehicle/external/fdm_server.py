@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
+from pico_gz.core.step_records import StepRecords
 from pico_gz.errors import ConfigError, EncodeError, PortClashError, UnknownVehicleError
-from pico_gz.simulator.native_fleet import Records
 from pico_gz.vehicle.external.connection import (
     ArduPilotProfile,
     Arrival,
@@ -192,7 +192,7 @@ class FdmServer:
     ) -> None:
         """Answer every frame that is owed a record with this step's state. Never blocks."""
         self._now_us = now_us
-        lazy = records if type(records) is Records else None
+        lazy = records if isinstance(records, StepRecords) else None
         for vehicle_id, served in self._served.items():
             state = truth.get(vehicle_id)
             if state is None:

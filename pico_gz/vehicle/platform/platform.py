@@ -19,23 +19,26 @@ from pico_gz.core.messages import (
     SensorData,
 )
 from pico_gz.core.snapshot import Snapshot, to_plain
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.units import normalized_from_pwm
 from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, DriveKind, VehicleId
 from pico_gz.errors import ConfigError, MessageError
 from pico_gz.vehicle.platform.gps_serial import SerialOutputs
 from pico_gz.vehicle.platform.peripherals import (
-    DEFAULT_FREQUENCY_HZ,
-    PWM_CHANNELS,
     ByteFifo,
     GpioDirection,
     GpioLine,
-    PwmBank,
     SitlGpio,
-    SitlPwm,
     SitlSpi,
     SitlUart,
     SpiDevice,
     UartPeer,
+)
+from pico_gz.vehicle.platform.pwm import (
+    DEFAULT_FREQUENCY_HZ,
+    PWM_CHANNELS,
+    PwmBank,
+    SitlPwm,
     check_frequency,
 )
 from pico_gz.vehicle.platform.sensor_inputs import ImuSample, SensorInbox, SensorMounting
@@ -78,10 +81,13 @@ ADC_MAX = 4095
 ADC_REFERENCE_V = 3.3
 # Outputs below this while disarmed are a trim that is a little off; above it, a fault.
 _TRIM = 0.1
+# A bool is an int that numbers nothing; named here, it reaches the check when compiled too.
+Number = int | bool
 # No record has this time, so the first one is new whatever its time is.
 NO_RECORD_US = -1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SitlPlatform(Snapshot):
     """One vehicle's pins, ports, sensors and clock; all that its autopilot ever sees.
 
@@ -103,7 +109,7 @@ class SitlPlatform(Snapshot):
 
     def __init__(
         self,
-        vehicle_id: int,
+        vehicle_id: Number,
         *,
         drive: DriveKind = DriveKind.SKID,
         channels: ChannelMap = ARDUPILOT_CHANNELS,
@@ -142,7 +148,7 @@ class SitlPlatform(Snapshot):
         return SYSTEM_CLOCK_HZ
 
     def create_uart(
-        self, port: int, baud: int = 115_200, *, owner: str = "the autopilot"
+        self, port: Number, baud: int = 115_200, *, owner: str = "the autopilot"
     ) -> SitlUart:
         """Claim a serial port, 0..7.
 
@@ -162,7 +168,7 @@ class SitlPlatform(Snapshot):
 
     def create_spi(
         self,
-        bus: int,
+        bus: Number,
         frequency_hz: int = 1_000_000,
         mode: int = 0,
         *,
@@ -185,7 +191,7 @@ class SitlPlatform(Snapshot):
 
     def create_pwm(
         self,
-        channel: int,
+        channel: Number,
         frequency_hz: int = DEFAULT_FREQUENCY_HZ,
         *,
         owner: str = "the autopilot",
@@ -200,14 +206,14 @@ class SitlPlatform(Snapshot):
         return SitlPwm(channel, frequency_hz, self._pwm, release)
 
     def create_gpio(
-        self, pin: int, direction: GpioDirection, *, owner: str = "the autopilot"
+        self, pin: Number, direction: GpioDirection | str, *, owner: str = "the autopilot"
     ) -> SitlGpio:
         """Claim a digital pin, 0..29; raises ``ConfigError`` like ``create_uart``."""
-        direction = choice(GpioDirection, direction, "direction")
+        way = choice(GpioDirection, direction, "direction")
         release = self._claim("GPIO", pin, GPIO_PINS, owner)
-        return SitlGpio(pin, direction, self._gpio_line(pin), release)
+        return SitlGpio(pin, way, self._gpio_line(pin), release)
 
-    def drive_gpio(self, pin: int, level: bool) -> None:
+    def drive_gpio(self, pin: int, level: object) -> None:
         """Set the level that the world puts on a pin: a button, a bumper, an encoder."""
         self._gpio_line(pin).change(input_level=bool(level))
 
@@ -219,7 +225,7 @@ class SitlPlatform(Snapshot):
         """Pulse widths of SERVO1..16 [us]; 0 = the channel is not claimed."""
         return tuple(self._pwm.pulses_us[1 : SERVO_OUTPUTS + 1])
 
-    def _claim(self, kind: str, number: int, allowed: range, owner: str) -> Callable[[], None]:
+    def _claim(self, kind: str, number: Number, allowed: range, owner: str) -> Callable[[], None]:
         """Give a peripheral to ``owner``; returns what releases it."""
         if isinstance(number, bool) or number not in allowed:
             raise ConfigError(

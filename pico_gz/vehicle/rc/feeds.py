@@ -60,8 +60,11 @@ class ScriptRcSource(Snapshot):
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as exc:
-            raise ConfigError(f"RC script {path} cannot be read: {exc}.") from exc
+        except OSError as exc:
+            reason = (exc.strerror or str(exc)).lower()
+            raise ConfigError(f"RC script {path} cannot be read: {reason}.") from exc
+        except UnicodeDecodeError as exc:
+            raise ConfigError(f"RC script {path} cannot be read: it is no text.") from exc
         return cls(parse_script(text.splitlines(), str(path)))
 
     def poll(self, now_us: int) -> Sequence[int] | None:

@@ -11,7 +11,8 @@ from dataclasses import FrozenInstanceError, fields
 import msgspec
 import pytest
 
-from pico_gz.adapters.lightweight import LightweightAdapter, LightweightConfig
+from pico_gz.adapters.lightweight import LightweightAdapter
+from pico_gz.adapters.lightweight_config import LightweightConfig
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.core.rover_spec import rover_spec

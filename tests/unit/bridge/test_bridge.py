@@ -6,6 +6,7 @@ from pico_gz import (
     ActuatorCommands,
     AutopilotStatus,
     BridgeState,
+    LightweightAdapter,
     Lockstep,
     SitlBridge,
     StallPolicy,
@@ -469,3 +470,16 @@ def test_states_of_an_unknown_adapter_are_refused():
     bridge, _ = make_bridge(1)
     with pytest.raises(ConfigError, match="damaged"):
         bridge.restore(fleet_snapshot.of_adapters(0, {"elsewhere": {}}))
+
+
+@pytest.mark.parametrize(
+    "place", [(1e300, 0.0, 0.0), (0.0, float("nan"), 0.0), (0.0, 0.0, float("inf"))]
+)
+def test_a_place_that_is_none_is_refused_and_the_run_goes_on(place):
+    bridge = SitlBridge()
+    bridge.register_adapter(LightweightAdapter())
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    with pytest.raises(ConfigError, match="cannot be put at"):
+        bridge.set_pose(1, *place)
+    bridge.step(3)
+    assert bridge.view.truth[1].north_m == pytest.approx(0.0, abs=0.01)

@@ -6,7 +6,7 @@ from pymavlink.dialects.v20 import all as mav
 from pico_gz.cli.bench import profile_line
 from pico_gz.cli.tools.bench.figures import PREFIX, Figure, shares
 from pico_gz.cli.tools.bench.heartbeats import frames, longest_gap_s
-from pico_gz.core.frames import euler_from_quat
+from pico_gz.core.frames import LocalFrame, euler_from_quat
 
 
 def test_shares_are_by_package_and_add_up():
@@ -19,6 +19,17 @@ def test_shares_are_by_package_and_add_up():
     assert f"{PREFIX}core" in found
     assert sum(found.values()) == pytest.approx(100.0, abs=5.0)
     assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_methods_count_for_the_package_that_defines_their_class():
+    frame = LocalFrame(47.0, 8.0)
+
+    def work():
+        for _ in range(2000):
+            frame.geodetic_from_ned(1.0, 2.0, 3.0)
+
+    found = shares(work)
+    assert found[f"{PREFIX}core"] > 50.0
 
 
 def test_a_missed_figure_tells_where_the_time_goes():

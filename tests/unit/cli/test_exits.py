@@ -73,3 +73,10 @@ def test_an_os_error_names_its_file(capsys):
 def test_json_has_no_nan():
     with pytest.raises(ValueError, match="JSON compliant"):
         print_json({"x": float("nan")})
+
+
+@pytest.mark.parametrize(("spare", "code"), [(True, ExitCode.FAILED), (False, ExitCode.MISSING)])
+def test_a_module_that_found_no_memory_is_called_unknown(monkeypatch, capsys, spare, code):
+    monkeypatch.setattr("pico_gz.cli.output._has_memory", lambda count: spare)
+    assert report(LookupError("unknown encoding: idna"), as_json=False) == code
+    assert ("not enough memory" in capsys.readouterr().err) is not spare

@@ -38,3 +38,11 @@ def test_a_port_of_the_browser_view_that_is_named_stays():
     assert 28090 in {use.port for use in moved.port_plan().uses}
     usual = move_ports(default_fleet(environ={}), "20000")
     assert usual.dashboard[1] == default_fleet(environ={}).dashboard[1] + 20000
+
+
+def test_a_warning_names_the_file_and_the_line(tmp_path, capsys):
+    (tmp_path / "its.parm").write_text("EK3_ENABLE 1\n")
+    path = tmp_path / "yard.toml"
+    path.write_text("[[vehicle]]\nparams = 'its.parm'\n")
+    open_fleet(path, FleetOverrides())
+    assert capsys.readouterr().err.startswith(f"Warning: {path}: line 2: ")

@@ -69,6 +69,21 @@ def test_the_picture_fits_the_screen(width, height, rovers):
     assert all(len(line) <= width for line in lines)
 
 
+@pytest.mark.parametrize("rovers", [2, 40])
+def test_a_long_text_takes_no_room_from_the_names(monkeypatch, rovers):
+    """Two troubles of a rover made its name "rover…" on 80 columns."""
+    session = FakeSession(rovers)
+    long = "gps fails: off, GPS lost, dead reckoning since 12.3 s and so on and so on"
+    session.found = {2: long}
+    status = AutopilotStatus(mode="AUTO", last_message=long)
+    monkeypatch.setattr(type(session.bridge.get_vehicle(1)), "status", lambda self: status)
+    text = shown(session, 80, 24)
+    row = next(line for line in text.splitlines() if line.startswith("rover_2 "))
+    assert " AUTO " in row
+    assert row.rstrip().endswith("…")
+    assert all(name in text for name in ("north m", "east m", "yaw", "mode", "armed"))
+
+
 def test_what_a_rover_says_is_no_markup(monkeypatch):
     session = FakeSession(1)
     status = AutopilotStatus(mode="[bold]AUTO", last_message="see [/nowhere] [red]now")

@@ -5,7 +5,7 @@ import pytest
 from pico_gz import LightweightAdapter, SitlBridge, VehicleConfig
 from pico_gz.core.rover_spec import rover_spec
 from pico_gz.errors import ConfigError, UnknownVehicleError
-from pico_gz.run.commands import FailureSwitch
+from pico_gz.run.commands import FailureSwitch, control_commands
 from pico_gz.run.event_sources import SimParameterSync
 from pico_gz.run.rc_setup import RcFeeder
 from pico_gz.testing import ScriptedAdapter
@@ -180,6 +180,17 @@ def test_what_an_external_autopilot_would_not_notice_is_refused(switch):
     switch(1, "motor_left", "off")
     switch(1, "battery", "stuck")
     assert switch.active == {1: {"motor_left": "off", "battery": "stuck"}}
+
+
+def test_records_with_further_keys_take_the_failure_and_say_who_does_not_read_them(switch):
+    """Presets of other firmware send every sensor; a real ArduRover reads only its own keys."""
+    switch.external.sends = lambda vehicle_id, field: True
+    commands = control_commands(switch._bridge, switch, note_of=switch.note_of)
+    answer = commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+    assert answer["message"].startswith("gps of rover_1: off in its records. ArduRover simulates")
+    for unit in ("imu", "battery", "motor_left"):
+        answer = commands["fail"]({"id": 1, "unit": unit, "type": "off"})
+        assert answer["message"] == f"{unit} of rover_1: off"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ FILES = {
     "wide.parm": "WP_SPEED 1.5\nRTL_SPEED 900\nFRAME_CLASS 6\n",
     "bad.parm": "WP_SPEED fast\nWP_RADIUS nan\n",
     "bad.csv": "1,2\n3,x\n",
+    "own.parm": "WP_SPEED 1.5\nSYSID_THISMAV 7\nFORMAT_VERSION 3\n",
+    "sky.csv": "0,1e9\n0,0\n",
     "short.key": "abc",
 }
 
@@ -95,6 +97,20 @@ MISTAKES = [
     ("no_mission_file", "[[vehicle]]\nmission = 'no.plan.txt'\n", 2, ["neither a plan"]),
     # parameters, heights, keys
     ("bad_params", "[[vehicle]]\nparams = 'bad.parm'\n", 2, ["line 1", "'fast'", "line 2", "nan"]),
+    ("sky_high", "[terrain]\nkind = 'heightmap'\nfile = 'sky.csv'\n", 3, ["1e+09 m", "10000 m"]),
+    (
+        "rovers_in_each_other_on_gazebo",
+        "[fleet]\nadapter = 'gazebo'\n[layout]\nspacing_m = 0.05\n",
+        4,
+        ["inside each other", "rover_1 and rover_2", "Gazebo throws"],
+    ),
+    (
+        "rover_in_a_box_on_gazebo",
+        "[fleet]\ncount = 1\nadapter = 'gazebo'\n[[obstacle]]\nkind = 'disc'\nradius_m = 0.3\n",
+        4,
+        ["rover_1 and disc_1"],
+    ),
+    ("beyond_the_world", "[[vehicle]]\nnorth_m = 999999\n", 2, ["1000 km", "reaches 100 km"]),
     ("bad_heights", "[terrain]\nkind = 'heightmap'\nfile = 'bad.csv'\n", 3, ["line 2", "'x'"]),
     ("bad_key", "[mavlink]\nsigning_key_file = 'short.key'\n", 2, ["signing key"]),
     # numbers that no rover and no place has
@@ -112,6 +128,12 @@ MISTAKES = [
     ("no_type", "[adapters.noisy]\ngps_noise_m = 2.0\n", 1, ["type is missing", "lightweight"]),
 ]
 WARNED = [
+    (
+        "parameters_that_the_kit_sets",
+        "[[vehicle]]\nparams = 'own.parm'\n",
+        2,
+        ["sets these itself", "SYSID_THISMAV, FORMAT_VERSION"],
+    ),
     (
         "parameters_out_of_range",
         "[[vehicle]]\nparams = 'wide.parm'\n",

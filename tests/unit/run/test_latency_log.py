@@ -5,7 +5,7 @@ import errno
 import pytest
 from recorded_views import STEP_US, make_view
 
-from pico_gz.bridge.published import LatencyHistogram
+from pico_gz.bridge.run_stats import LatencyHistogram
 from pico_gz.run.recording import plots
 from pico_gz.run.recording.mcap_reader import RecordingError
 from pico_gz.run.recording.plots import gather

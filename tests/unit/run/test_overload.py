@@ -1,10 +1,16 @@
 """A run that cannot keep its pace says so, and what costs the time."""
 
-import sys
+import importlib
+import threading
 import time
+from functools import partial
 
-from pico_gz import SitlBridge, VehicleConfig
+import pytest
+
+from pico_gz import ActuatorCommands, SitlBridge, VehicleConfig
+from pico_gz.bridge.at_work import Role
 from pico_gz.bridge.clock import Lockstep, Scaled
+from pico_gz.bridge.observers import TraceDigest
 from pico_gz.run.overload import PaceMonitor, part_of
 from pico_gz.testing import ScriptedAdapter
 
@@ -91,11 +97,133 @@ def test_the_most_expensive_part_is_named():
     assert monitor.pace.costs[0][0] == "custom observers"
 
 
-def test_a_frame_is_named_by_its_room():
-    assert part_of(None) == "this program"
-    found = []
+class Wire:
+    def __init__(self, look):
+        self.look = look
+
+    def vehicle_ids(self):
+        return (3,)
+
+    def hand_over(self, records, truth, now_us):
+        self.look()
+
+    def collect(self, timeout_s, late):
+        self.look()
+        return {3: ActuatorCommands(0, 3, (0.0, 0.0))}
+
+    def unanswered(self):
+        return ()
+
+
+class OwnAutopilot:
+    period_us = 10_000
+
+    def __init__(self, look):
+        self.look = look
+
+    def start(self, platform):
+        """Needs nothing."""
+
+    def tick(self, now_us):
+        self.look()
+
+
+class LookingAdapter(ScriptedAdapter):
+    look = None
+
+    def _send_actuators(self, commands):
+        self.look()
+        super()._send_actuators(commands)
+
+    def _step(self, dt_us):
+        self.look()
+        return super()._step(dt_us)
+
+
+def test_each_part_is_named_by_its_room():
     bridge = SitlBridge()
-    bridge.register_adapter(ScriptedAdapter())
-    bridge.before_step.add(lambda now_us: found.append(part_of(sys._getframe())))
+    found = []
+
+    def look(*_):
+        found.append(part_of(*bridge.at_work()))
+
+    adapter = LookingAdapter()
+    adapter.look = look
+    bridge.register_adapter(adapter)
+    bridge.spawn_vehicle(VehicleConfig(id=1), OwnAutopilot(look))
+    bridge.spawn_vehicle(VehicleConfig(id=3), external=True)
+    bridge.add_autopilots(Wire(look))
+    bridge.before_step.add(look)
+    bridge.after_step.add(partial(look))
     bridge.step()
-    assert found == ["custom observers"]
+    bridge.step()
+    look()
+    each = [
+        "custom observers", "external autopilots", "custom autopilots", "external autopilots",
+        "custom simulators", "custom simulators", "custom observers",
+    ]  # fmt: skip
+    # There is no record to fly by in the first step.
+    assert found == [*(part for part in each if part != "custom autopilots"), *each, "the bridge"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "part"),
+    [
+        ("pico_gz.mavlink.fleet_mavlink", "FleetMavlink", "MAVLink"),
+        ("pico_gz.vehicle.autopilot.rover_autopilot", "RoverAutopilot", "autopilots"),
+        ("pico_gz.vehicle.platform.platform", "SitlPlatform", "autopilots"),
+        ("pico_gz.vehicle.external.fdm_server", "FdmServer", "external autopilots"),
+        ("pico_gz.gazebo.adapter", "GazeboAdapter", "Gazebo"),
+        ("pico_gz.adapters.lightweight", "LightweightAdapter", "the simulator"),
+        ("pico_gz.run.recording.recorder", "RunRecorder", "the recording"),
+        ("pico_gz.view.source", "FleetSampler", "the browser view"),
+        ("pico_gz.run.health", "FleetHealth", "observers of the run"),
+        ("pico_gz.bridge.observers", "TraceDigest", "the bridge"),
+    ],
+)
+def test_a_worker_of_this_package_is_named_by_its_room(module, name, part):
+    kind = getattr(importlib.import_module(module), name)
+    assert part_of(Role.OBSERVER, kind) == part
+
+
+def test_a_bound_method_belongs_to_its_object():
+    assert part_of(Role.OBSERVER, TraceDigest()) == "the bridge"
+    assert part_of(Role.OBSERVER, TraceDigest().mark) == "the bridge"
+    assert part_of(Role.OBSERVER, partial(TraceDigest().mark, "x")) == "the bridge"
+
+
+def test_time_that_passes_until_a_step_is_due_costs_nothing():
+    bridge = SitlBridge(Scaled(1.0))
+    bridge.register_adapter(ScriptedAdapter())
+    found = set()
+    done = threading.Event()
+
+    def watch():
+        while not done.wait(0.002):
+            found.add(bridge.at_work()[0])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    bridge.run(300_000)
+    done.set()
+    watcher.join()
+    assert Role.NONE in found
+
+
+class SlowSimulator(ScriptedAdapter):
+    """Waits for another program, on a thread of its own."""
+
+    bounded_step = False
+
+    def _step(self, dt_us):
+        time.sleep(0.05)
+        return super()._step(dt_us)
+
+
+def test_a_simulator_that_waits_is_not_taken_for_other_programs():
+    bridge = SitlBridge(Scaled(1.0))
+    bridge.register_adapter(SlowSimulator())
+    bridge.spawn_vehicle(VehicleConfig(id=1))
+    with PaceMonitor(bridge) as monitor:
+        bridge.run(1_600_000)
+    assert monitor.pace.costs[0][0] == "custom simulators"

@@ -8,7 +8,8 @@ import pytest
 import zstandard
 from recorded_views import STEP_US, make_view
 
-from pico_gz.bridge.published import BridgeEvent, TraceDigest
+from pico_gz.bridge.observers import TraceDigest
+from pico_gz.bridge.published import BridgeEvent
 from pico_gz.run.recording import mcap_writer
 from pico_gz.run.recording.mcap_reader import McapReader, Message, RecordingError
 from pico_gz.run.recording.recorded_run import RecordedRun

@@ -4,11 +4,14 @@ import contextlib
 
 import pytest
 
+from pico_gz.core.ground_control import MissionType
 from pico_gz.errors import ConfigError
 from pico_gz.run.config import default_fleet
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
+from pico_gz.run.vehicle_setup import MissionStarter
+from pico_gz.run.view_access import VehicleCommands
 
 
 class NoView:
@@ -160,8 +163,61 @@ def test_a_mode_that_is_refused_leaves_the_rover_disarmed():
         assert not session.bridge.get_vehicle(1).status().armed
 
 
-@pytest.mark.parametrize("value", [1e300, -2e9])
+@pytest.mark.parametrize("value", [1e300, -2e9, 1e9, -100_001.0])
 def test_a_place_out_of_range_is_refused_with_the_range(running, value):
     _, commands = running
     with pytest.raises(ConfigError, match="is outside -"):
         commands["goto"]({"id": 1, "north_m": value, "east_m": 0.0})
+
+
+_HEAD = "QGC WPL 110\n0 1 0 16 0 0 0 0 35.681236 139.767125 40 1\n"
+
+
+@pytest.fixture
+def mission(tmp_path):
+    """Give a mission to rover 1 of a run, as ``pico-gz ctl mission`` does."""
+
+    def give(session, *lines):
+        path = tmp_path / "its.waypoints"
+        path.write_text(_HEAD + "".join(f"{line}\n" for line in lines))
+        bridge = session.bridge
+        pilots = {1: bridge.get_vehicle(1).autopilot}
+        orders = VehicleCommands(bridge, session.fleet, session.frame, pilots)
+        return orders.table(session.fail, MissionStarter([]))["mission"](
+            {"id": 1, "path": str(path)}
+        )
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (None, "its.waypoints holds nothing to drive to"),
+        ("1 0 3 22 0 0 0 0 35.68129 139.767125 5 1", "its.waypoints: item 1, NAV_TAKEOFF"),
+        ("1 0 3 16 0 0 0 0 47.3769 8.5417 0 1", "its.waypoints lies .* km from"),
+    ],
+)
+def test_a_mission_that_would_be_refused_at_the_start_is_refused_later(mission, line, words):
+    with opened_run() as (session, _):
+        session.bridge.step(400)
+        before = session.bridge.get_vehicle(1).autopilot.missions.items(MissionType.MISSION)
+        with pytest.raises(ConfigError, match=words) as caught:
+            mission(session, *([line] if line else []))
+        after = session.bridge.get_vehicle(1).autopilot.missions.items(MissionType.MISSION)
+        assert after == before
+        if line and " 22 " in line:
+            assert caught.value.hint.startswith("Allowed: NAV_WAYPOINT (16), ")
+
+
+def test_a_mission_that_cannot_start_yet_says_why(mission):
+    square = "1 0 3 16 0 0 0 0 35.681290 139.767125 0 1"
+    with opened_run() as (session, run):
+        session.bridge.step(400)
+        assert mission(session, square) == {}
+        run.commands["disarm"]({"id": 1})
+        run.commands["fail"]({"id": 1, "unit": "gps", "type": "off"})
+        session.bridge.step(600)
+        message = mission(session, square)["message"]
+    assert message.startswith("rover_1 starts when it can arm: Arm: ")
+    assert "GPS" in message

@@ -26,6 +26,25 @@ def test_steady_wind():
     assert Wind(WindConfig(), seed=1).calm
 
 
+def test_all_wind_that_a_fleet_file_may_name_can_blow():
+    config = WindConfig(north_mps=-100.0, east_mps=-100.0, gust_mps=100.0, tau_s=1e7)
+    assert Wind(config, seed=1).at(500_000)[0] < 300.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("north_mps", 100.5, "north_mps = 100.5 is outside -100..100"),
+        ("east_mps", float("nan"), "east_mps = nan is outside"),
+        ("gust_mps", -1.0, "gust_mps = -1.0 is outside 0..100"),
+        ("tau_s", 0.0, "tau_s = 0.0 is not above 0"),
+    ],
+)
+def test_wind_that_cannot_blow_is_refused_with_its_value(name, value, words):
+    with pytest.raises(ConfigError, match=words):
+        WindConfig(**{name: value})
+
+
 def test_gusts_do_not_depend_on_the_step():
     config = WindConfig(gust_mps=2.0)
     fine, coarse = Wind(config, 7), Wind(config, 7)

@@ -116,7 +116,10 @@ def test_files_of_real_tools_load(tmp_path, name):
     text, values, unknown, out_of_range = REAL_FILES[name]
     path = tmp_path / "rover.parm"
     path.write_bytes(text.encode())
-    assert scan_parameter_file(path) == (values, unknown, out_of_range, ())
+    found = scan_parameter_file(path)
+    assert (found.values, found.unknown, found.out_of_range) == (values, unknown, out_of_range)
+    assert found.problems == ()
+    assert set(found.read_only) == READ_ONLY.intersection(values)
     RoverAutopilot(read_parameter_file(path))
 
 

@@ -64,3 +64,14 @@ def test_closing_lets_go_of_the_wire_and_the_pin() -> None:
 def test_a_misspelt_direction_is_refused() -> None:
     with pytest.raises(ConfigError, match="direction"):
         SitlPlatform(1).create_gpio(0, "inn")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", [1, "on", 0, ""])
+def test_any_value_is_a_level(level):
+    platform = SitlPlatform(1)
+    pin = platform.create_gpio(3, "out")
+    pin.write(level)
+    assert platform.gpio_level(3) is bool(level)
+    pin.set_direction("in")
+    platform.drive_gpio(3, level)
+    assert pin.read() is bool(level)

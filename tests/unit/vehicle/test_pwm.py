@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pico_gz.core.units import normalized_from_pwm
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.platform.peripherals import MAX_FREQUENCY_HZ
 from pico_gz.vehicle.platform.platform import SitlPlatform
+from pico_gz.vehicle.platform.pwm import MAX_FREQUENCY_HZ
 
 frequencies = st.integers(min_value=1, max_value=MAX_FREQUENCY_HZ)
 
@@ -109,3 +109,14 @@ def test_a_closed_channel_is_silent_and_free_again() -> None:
     with pytest.raises(ConfigError, match="PWM 1 is closed"):
         pwm.set_frequency(100)
     assert platform.create_pwm(1).pulse_us() == 1500
+
+
+def test_a_pulse_may_be_a_float_and_is_cut_to_whole_microseconds():
+    pin = SitlPlatform(1).create_pwm(1)
+    pin.set_pulse_us(1600.9)
+    assert pin.pulse_us() == 1600
+    assert isinstance(pin.pulse_us(), int)
+    with pytest.raises(ConfigError, match="a pulse of 30000 us does not fit"):
+        pin.set_pulse_us(30_000)
+    with pytest.raises(ConfigError, match=r"duty 2 is outside 0\.\.1"):
+        pin.set_duty(2)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import re
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
+
+from pico_gz.core.compiled_modules import SOURCES
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +27,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         unit: of ``value`` and ``goal``.
         goal: what it should reach.
         higher_is_better: whether ``goal`` is a floor or a ceiling.
-        pure: the same without the native core; ``None`` where that was not measured.
+        pure: the same with nothing compiled; ``None`` where that was not measured.
         detail: further numbers of the same measurement.
     """
 
@@ -82,24 +86,29 @@ def bare_loop_us() -> float:
 PREFIX = "share_"
 _PACKAGE = "pico_gz"
 _OTHERS = "others"
+# What a profiler calls functions and methods of compiled modules.
+_FUNCTION = re.compile(rf"<built-in method ({_PACKAGE}\.[\w.]+)\.\w+>")
+_METHOD = re.compile(r"<method '\w+' of '(?:[\w.]+\.)?(\w+)' objects>")
 _MIN_PERCENT = 1.0
 
 
 def shares(work: Callable[[], object]) -> dict[str, float]:
     """Percent of the time of ``work`` by package, largest first, named ``share_<package>``.
 
-    What C code costs is counted for its caller. A profiler makes every call dearer, so
-    these are shares, not times.
+    What C code costs is counted for its caller, but compiled modules are packages as others;
+    what they call of each other counts for the one that was entered. A profiler makes every
+    call dearer, so these are shares, not times.
     """
     profiler = cProfile.Profile()
     profiler.runcall(work)
     spent_s: Counter[str] = Counter()
-    for (file, _, _), (_, _, own_s, _, callers) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
-        if (part := _part(file)) != _OTHERS or not callers:
+    compiled = _compiled_classes()
+    for (file, _, name), (_, _, own_s, _, callers) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
+        if (part := _part(file, name, compiled)) != _OTHERS or not callers:
             spent_s[part] += own_s
             continue
-        for (caller_file, _, _), (_, _, for_caller_s, _) in callers.items():
-            spent_s[_part(caller_file)] += for_caller_s
+        for (caller_file, _, caller), (_, _, for_caller_s, _) in callers.items():
+            spent_s[_part(caller_file, caller, compiled)] += for_caller_s
     total_s = sum(spent_s.values()) or 1.0
     percent = {part: 100.0 * own_s / total_s for part, own_s in spent_s.most_common()}
     return {f"{PREFIX}{part}": p for part, p in percent.items() if p >= _MIN_PERCENT}
@@ -112,7 +121,22 @@ def explained(figure: Figure, work: Callable[[], object]) -> Figure:
     return msgspec.structs.replace(figure, detail={**figure.detail, **shares(work)})
 
 
-def _part(file: str) -> str:
+def _compiled_classes() -> dict[str, str]:
+    """The compiled classes that are imported, by name, with their files."""
+    found: dict[str, str] = {}
+    for source in SOURCES:
+        module = source.removesuffix(".py").replace("/", ".")
+        for name, kind in vars(sys.modules.get(module, object)).items():
+            if isinstance(kind, type) and kind.__module__ == module:
+                found[name] = source
+    return found
+
+
+def _part(file: str, name: str, compiled: Mapping[str, str]) -> str:
+    if function := _FUNCTION.fullmatch(name):
+        file = f"{function[1].replace('.', '/')}.py"
+    elif method := _METHOD.fullmatch(name):
+        file = compiled.get(method[1], file)
     parts = PurePath(file).parts
     if _PACKAGE not in parts:
         return _OTHERS
