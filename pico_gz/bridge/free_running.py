@@ -41,6 +41,7 @@ class FreeRunner:
         self._wanted: deque[Mapping[int, ActuatorCommands]] = deque(maxlen=1)  # the newest wins
         self._running = threading.Event()
         self._closed = threading.Event()
+        self._resumed_s = 0.0
         self._due_s: float | None = None
         self._step_started_s = 0.0
         self._reported_s = 0.0
@@ -53,7 +54,8 @@ class FreeRunner:
         self._thread.start()
 
     def resume(self) -> None:
-        """Let time pass."""
+        """Let time pass, from now on: not from when the thread gets its turn."""
+        self._resumed_s = self._clock()
         self._running.set()
 
     def pause(self) -> None:
@@ -102,7 +104,7 @@ class FreeRunner:
     def _run_paced(self) -> None:
         """Step until held or closed."""
         if self._due_s is None:
-            self._due_s = self._clock()
+            self._due_s = self._resumed_s
         while self._running.is_set() and not self._closed.is_set():
             self._step_started_s = self._clock()
             self._step()
@@ -112,9 +114,10 @@ class FreeRunner:
             if wait_s > 0.0:
                 self._closed.wait(wait_s)
             elif wait_s < -5.0 * self._period_s:
-                # Too far behind to catch up: let the deadlines slip and report it.
-                self._slip(int(-wait_s / self._period_s))
-                self._due_s = self._clock()
+                # Too far behind to catch up: let whole periods slip and report it.
+                missed = int(-wait_s / self._period_s)
+                self._slip(missed)
+                self._due_s += missed * self._period_s
         self._due_s = None  # time that it was held is not made up for
 
     def _step(self) -> None:

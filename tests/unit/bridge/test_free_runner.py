@@ -1,10 +1,14 @@
 """F37: a free-running adapter that is too slow misses deadlines, says so, and keeps the time."""
 
+import threading
+
 from pico_gz.bridge.free_running import FreeRunner
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
 from pico_gz.testing import ScriptedAdapter
 
 STEP_US = 15_625  # 1/64 s, a number without rounding
+STEP_S = STEP_US / 1e6
+START_S = 100.0
 
 
 class Slow(ScriptedAdapter):
@@ -12,7 +16,7 @@ class Slow(ScriptedAdapter):
 
     def __init__(self, takes_s: list[float]) -> None:
         super().__init__()
-        self.now_s = 100.0
+        self.now_s = START_S
         self.takes_s = takes_s
         self.end = lambda: None
 
@@ -23,8 +27,16 @@ class Slow(ScriptedAdapter):
         return super()._step(dt_us)
 
 
-def run_free(takes_s: list[float]) -> tuple[FreeRunner, RegisteredAdapter, list[str]]:
+def run_free(
+    takes_s: list[float], *, thread_starts_after_s: float = 0.0
+) -> tuple[FreeRunner, RegisteredAdapter, list[str]]:
     adapter, told = Slow(takes_s), []
+    adapter.now_s += thread_starts_after_s
+    this_thread = threading.current_thread()
+
+    def clock() -> float:
+        return START_S if threading.current_thread() is this_thread else adapter.now_s
+
     slot = RegisteredAdapter("slow", adapter)
     slot.connect(0)
     runner = FreeRunner(
@@ -32,7 +44,7 @@ def run_free(takes_s: list[float]) -> tuple[FreeRunner, RegisteredAdapter, list[
         step_us=STEP_US,
         factor=1.0,
         report=lambda kind, text, **about: told.append(f"{kind}: {text}"),
-        clock=lambda: adapter.now_s,
+        clock=clock,
     )
     adapter.end = runner._closed.set
     runner.resume()
@@ -63,3 +75,17 @@ def test_a_few_late_steps_are_caught_up_with():
     runner, slot, told = run_free([0.0625, 0.0, 0.0, 0.0, 0.0])
     assert (runner.missed_deadlines, told, slot.offset_us) == (0, [], 0)
     assert slot.adapter.sim_time_us() == 5 * STEP_US
+
+
+def test_the_time_stamps_keep_to_the_clock_however_often_deadlines_slip():
+    # 6.5 periods for each of 40 steps: the half ones add up to 20 periods if they are dropped.
+    _, slot, _ = run_free([6.5 * STEP_S] * 40)
+    passed_us = 1e6 * (slot.adapter.now_s - START_S)
+    assert passed_us - (slot.adapter.sim_time_us() + slot.offset_us) < 6.5 * STEP_US
+
+
+def test_time_passes_from_the_moment_it_is_let_pass():
+    # The thread gets its turn seven periods later: six deadlines are gone after the first step.
+    runner, slot, _ = run_free([0.0, 0.0], thread_starts_after_s=7.0 * STEP_S)
+    assert runner.missed_deadlines == 6
+    assert slot.offset_us == 6 * STEP_US
