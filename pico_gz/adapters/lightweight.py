@@ -234,7 +234,8 @@ class LightweightAdapter(SimulatorAdapter):
             rows = wanted.motors if vehicle_id in skid else wanted.motors[:1] + wanted.servos[:1]
             if len(rows) != 2:
                 rows = self._completed(vehicle_id, wanted)
-            command(vehicle_id, *rows)
+            first, second = rows
+            command(vehicle_id, first, second)
 
     def _completed(self, vehicle_id: int, wanted: ActuatorCommands) -> tuple[float, float]:
         """What is not said is neutral."""

@@ -204,16 +204,18 @@ class FleetStepper:
     def _counted(self, newest: Mapping[int, SensorData]) -> Mapping[int, SensorData]:
         """The records of a step; counts it."""
         self.stats.steps += 1
+        count = len(newest)
         if isinstance(newest, StepRecords):
             records: Mapping[int, SensorData] = newest
-            times_us = [newest.time_us] if newest else []
+            oldest_us = newest_us = newest.time_us if count else -1
         else:
             records = dict(newest)
             times_us = list(map(_TIME_OF, records.values()))
+            oldest_us, newest_us = (min(times_us), max(times_us)) if count else (-1, -1)
         # Mostly all are newer than all before, which is found without a look at each vehicle.
-        fresh = min(times_us, default=0) > self._newest_us or _all_newer(records, self.records)
-        self._newest_us = max(times_us, default=-1)
-        if not fresh or len(records) < len(self._fleet):
+        fresh = oldest_us > self._newest_us or _all_newer(records, self.records)
+        self._newest_us = newest_us
+        if not fresh or count < len(self._fleet):
             self.stats.lost_steps += 1
         return records
 

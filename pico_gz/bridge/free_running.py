@@ -48,10 +48,10 @@ class FreeRunner:
         self._late_reported_s: float | None = None
         self.missed_deadlines = 0
         slot.outbox = self._wanted.append
-        self._thread = threading.Thread(
+        self._own_thread = threading.Thread(
             target=self._loop, name=f"pico-gz-free-{slot.name}", daemon=True
         )
-        self._thread.start()
+        self._own_thread.start()
 
     def resume(self) -> None:
         """Let time pass, from now on: not from when the thread gets its turn."""
@@ -67,7 +67,7 @@ class FreeRunner:
         self._slot.outbox = None
         self._closed.set()
         self._running.set()
-        self._thread.join(timeout=0.5)
+        self._own_thread.join(timeout=0.5)
 
     def look(self, warn_s: float) -> None:
         """Report once per step that lasts too long."""
@@ -87,7 +87,7 @@ class FreeRunner:
             try:
                 self._run_paced()
             except SimulatorTimeoutError:
-                continue  # the same step again
+                pass  # the same step again
             except Exception as exc:  # reported; given up after three in a row
                 slot.count_failure()
                 what = "gave up on" if slot.failed else "raised in"

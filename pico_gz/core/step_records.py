@@ -23,12 +23,12 @@ class StepRecords(Mapping[int, SensorData]):
         """Whether a battery or rangefinder may have a sample, without building it."""
 
     @abstractmethod
-    def trace(self, truth: Mapping[int, VehicleTruth], commands: bytearray) -> memoryview | None:
+    def trace(self, truth: Mapping[int, VehicleTruth], commands: bytes) -> memoryview | None:
         """The step as MessagePack, ``[[truth, sensors, command], ...]``, without building it.
 
         Args:
             truth: of the same step, for all vehicles.
-            commands: MessagePack of theirs, in id order, one after the other.
+            commands: MessagePack of the list of theirs, in id order.
 
         Returns:
             The bytes; ``None`` when the messages themselves must be encoded.

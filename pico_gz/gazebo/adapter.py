@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-
-import msgspec
+from dataclasses import replace
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.core.messages import (
@@ -27,11 +26,11 @@ from pico_gz.errors import (
     SimulatorTimeoutError,
     UnknownVehicleError,
 )
+from pico_gz.gazebo.config import GazeboConfig
 from pico_gz.gazebo.covered_ground import covered_ground, overlap
 from pico_gz.gazebo.exchange import PicoExchange, ServoExchange, WireStats
 from pico_gz.gazebo.fleet_wire import SHARED_KEY, FleetWire, id_text, open_link
 from pico_gz.gazebo.install import find_gazebo
-from pico_gz.gazebo.link import GazeboConfig
 from pico_gz.gazebo.records import truth_from_record
 from pico_gz.gazebo.sensors import FleetSensors, SensorSite, check_sensor_unit
 from pico_gz.gazebo.server import GazeboProcess
@@ -432,7 +431,7 @@ class GazeboAdapter(SimulatorAdapter):
         stats = {i: lane.exchange.stats for i, lane in wire.lanes.items()}
         if wire.shared_port is not None:
             stats[SHARED_KEY] = wire.shared_port.stats
-        return {i: msgspec.structs.replace(counted) for i, counted in stats.items()}
+        return {i: replace(counted) for i, counted in stats.items()}
 
     # --- optional services ----------------------------------------------------------------
 

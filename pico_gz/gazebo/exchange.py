@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 import msgspec
@@ -22,7 +23,8 @@ from pico_gz.wire.servo import FRAME_COUNT_MODULUS, ServoTemplate
 from pico_gz.wire.state import ImuRecord, StateRecord, read_state
 
 
-class WireStats(msgspec.Struct, gc=False):
+@dataclass
+class WireStats:
     """What happened on one vehicle's wire since it was opened.
 
     Attributes:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import PortClashError
+from pico_gz.gazebo.config import GazeboConfig
 from pico_gz.gazebo.exchange import MIN_RETRY_S, Exchange, PicoExchange, ServoExchange, Verdict
-from pico_gz.gazebo.link import GazeboConfig, SenderFilter, SharedPort, VehicleLink
+from pico_gz.gazebo.link import SenderFilter, SharedPort, VehicleLink
 from pico_gz.wire.datagrams import DatagramTransport, Network, Poller
 from pico_gz.wire.pico_json import VERSION_FIELD
 

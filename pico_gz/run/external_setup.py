@@ -14,7 +14,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
 

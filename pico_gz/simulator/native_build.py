@@ -106,7 +106,7 @@ def _fits(library: ctypes.CDLL) -> bool:
         function.argtypes = [ctypes.c_void_p]
     library.pico_gz_trace.restype = ctypes.c_int64
     library.pico_gz_trace.argtypes = [
-        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p
     ]  # fmt: skip
     return True
 

@@ -101,6 +101,10 @@ class Records(StepRecords):
     def __getitem__(self, vehicle_id: int) -> SensorData:
         return self.output.record(vehicle_id)
 
+    def get(self, vehicle_id: int, default: Any = None) -> Any:
+        """What a vehicle measured; the inherited way is interpreted."""
+        return self.output.record(vehicle_id) if vehicle_id in self.output.places else default
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.output.places)
 
@@ -121,7 +125,7 @@ class Records(StepRecords):
             return True
         return has_battery_or_range(output.data, output.places[vehicle_id][0])
 
-    def trace(self, truth: Mapping[int, VehicleTruth], commands: bytearray) -> memoryview | None:
+    def trace(self, truth: Mapping[int, VehicleTruth], commands: bytes) -> memoryview | None:
         """The step as MessagePack, unless a vehicle was not simulated by the core alone."""
         output = self.output
         if output.trace is None or type(truth) is not Truths or truth.output is not output:
@@ -158,14 +162,14 @@ class StepTrace:
     def __init__(self, library: ctypes.CDLL, world: CoreWorld, count: int) -> None:
         self._write_core = library.pico_gz_trace
         self._world = world
-        self._buffer = bytearray(8 + count * library.pico_gz_sizes(4))
-        self._to = (ctypes.c_char * len(self._buffer)).from_buffer(self._buffer)
+        buffer = bytearray(8 + count * library.pico_gz_sizes(4))
+        self._written = memoryview(buffer)
+        self._to = (ctypes.c_char * len(buffer)).from_buffer(buffer)
 
-    def write(self, output: StepOutput, commands: bytearray) -> memoryview | None:
+    def write(self, output: StepOutput, commands: bytes) -> memoryview | None:
         """The bytes, good until the next call; ``None`` when Python must encode the messages."""
-        given = (ctypes.c_char * len(commands)).from_buffer(commands)
-        size = self._write_core(self._world.at, output.data, output.now_us, given, self._to)
-        return None if size < 0 else memoryview(self._buffer)[:size]
+        size = self._write_core(self._world.at, output.data, output.now_us, commands, self._to)
+        return None if size < 0 else self._written[:size]
 
 
 class NativeFleet:

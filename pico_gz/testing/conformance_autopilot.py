@@ -17,12 +17,8 @@ from pico_gz.testing.conformance import (
     run_check,
 )
 from pico_gz.testing.twin_rover import level_truth
-from pico_gz.vehicle.external.connection import (
-    ArduPilotProfile,
-    Arrival,
-    ExternalVehicle,
-    FdmConnection,
-)
+from pico_gz.vehicle.external.connection import Arrival, FdmConnection
+from pico_gz.vehicle.external.external_vehicle import ArduPilotProfile, ExternalVehicle
 from pico_gz.vehicle.external.records import RecordWriter
 from pico_gz.wire.datagrams import Address, Network, UdpNetwork
 

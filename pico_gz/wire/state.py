@@ -190,7 +190,9 @@ def encode_plain_state(
     body = _encoder.encode(
         _PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps)
     )
-    return _checked(b"\n%b%b}\n" % (body[:-1], optional) if optional else b"\n%b\n" % body)
+    if optional:
+        return _checked(b"".join((b"\n", body[:-1], optional, b"}\n")))
+    return _checked(b"\n" + body + b"\n")
 
 
 class SlowKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -20,7 +20,7 @@ from pico_gz.testing.conformance import CheckResult, Outcome
 from pico_gz.testing.conformance_autopilot import check_autopilot
 from pico_gz.testing.conformance_simulator import check_simulator
 from pico_gz.testing.plugin_twin import NO_TRAPS, PluginTwin, TwinTraps
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 
 HOST = "127.0.0.1"

@@ -32,7 +32,7 @@ from pico_gz.testing import ScriptedAdapter
 from pico_gz.testing.autopilot_twin import AutopilotTwin, SubstringParser
 from pico_gz.testing.plugin_twin import PluginTwin, TwinTraps
 from pico_gz.testing.twin_rover import TwinPose, joint_command
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
 from pico_gz.wire.servo import decode_servo, encode_servo

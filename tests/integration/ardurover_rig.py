@@ -16,7 +16,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import (
     PARAMETER_FILE,

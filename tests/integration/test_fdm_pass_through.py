@@ -14,7 +14,7 @@ from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.plugin_twin import PluginTwin, StateExtras
-from pico_gz.vehicle.external.connection import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.state import WindvaneRecord, decode_state, encode_state

@@ -26,7 +26,7 @@ from pico_gz.testing import ScriptedAdapter
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
 from pico_gz.testing.plugin_twin import PluginTwin
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import UdpTransport
 from pico_gz.wire.memory_network import MemoryNetwork

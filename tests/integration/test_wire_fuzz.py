@@ -14,7 +14,7 @@ from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import DecodeError
 from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.exchange import WireClock
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork

@@ -16,7 +16,7 @@ from pico_gz.gazebo.adapter import GazeboAdapter, GazeboConfig
 from pico_gz.gazebo.exchange import WireStats
 from pico_gz.testing.autopilot_twin import AutopilotFleet, AutopilotTwin
 from pico_gz.testing.port_lease import PortLeases, loopback_use
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 
 pytestmark = pytest.mark.alone

@@ -1514,13 +1514,14 @@ EXPORT int64_t pico_gz_step(const world_t *w) {
     return 0;
 }
 
-/* Write [truth, sensors, command] of all vehicles at `to`; `commands` are theirs, one after the other.
+/* Write [truth, sensors, command] of all vehicles at `to`; `commands` is the list of theirs.
  * Returns how many bytes; -1 when Python's messages would refuse a sample, or have to be asked. */
 EXPORT int64_t pico_gz_trace(const world_t *w, const out_t *outs, int64_t now_us,
                              const uint8_t *commands, uint8_t *to) {
     const rover_t *rovers = ROVERS(w);
     int64_t count = w->world_count;
     pen_t pen = {to, 0};
+    commands += count < 16 ? 1 : 3; /* the head of the list */
     if (count < 16) put_byte(&pen, 0x90 | (int)count);
     else { put_byte(&pen, 0xdc); put_bytes(&pen, (uint64_t)count, 2); }
     for (int64_t i = 0; i < count; i++) {

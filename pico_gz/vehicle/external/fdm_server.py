@@ -16,14 +16,8 @@ from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.step_records import StepRecords
 from pico_gz.errors import ConfigError, EncodeError, PortClashError, UnknownVehicleError
-from pico_gz.vehicle.external.connection import (
-    ArduPilotProfile,
-    Arrival,
-    ExternalVehicle,
-    FdmConnection,
-    FdmStats,
-    Geodetic,
-)
+from pico_gz.vehicle.external.connection import Arrival, FdmConnection, FdmStats
+from pico_gz.vehicle.external.external_vehicle import ArduPilotProfile, ExternalVehicle, Geodetic
 from pico_gz.vehicle.external.records import RecordWriter
 from pico_gz.wire.datagrams import SOON_S, Address, DatagramTransport, Network, UdpNetwork
 
@@ -338,8 +332,8 @@ class FdmServer:
         True when that was a repeat.
         """
         served = self._served[vehicle_id]
-        repeated = False
-        item = first or served.socket.receive()
+        socket, repeated = served.socket, False
+        item = first or socket.receive()
         now_s = self._poller.now_s()
         while item is not None:
             arrival = self._feed(vehicle_id, served, item, now_s)
@@ -347,7 +341,8 @@ class FdmServer:
                 repeated = True
             elif arrival is not Arrival.LATE and arrival is not Arrival.REFUSED:
                 repeated = False
-            item = served.socket.receive()
+            # Mostly there is no second one, and to ask costs less than to try.
+            item = socket.receive() if socket.wait(0.0) else None
         return repeated
 
     def _feed(

@@ -16,7 +16,7 @@ from pico_gz.core.messages import Quaternion, SensorData, Vector3, VehicleTruth
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import GRAVITY_MPS2, PWM_NEUTRAL_US, US_PER_S
 from pico_gz.errors import EncodeError
-from pico_gz.vehicle.external.connection import (
+from pico_gz.vehicle.external.external_vehicle import (
     ArduPilotProfile,
     ExternalVehicle,
     Geodetic,

@@ -48,8 +48,8 @@ def run_free(
     )
     adapter.end = runner._closed.set
     runner.resume()
-    runner._thread.join(20.0)
-    assert not runner._thread.is_alive()
+    runner._own_thread.join(20.0)
+    assert not runner._own_thread.is_alive()
     return runner, slot, told
 
 

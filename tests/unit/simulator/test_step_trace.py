@@ -48,8 +48,7 @@ def steps(adapter, count):
 
 
 def written(records, truth, given):
-    blob = bytearray().join(map(ENCODE, given))
-    found = records.trace(truth, blob)
+    found = records.trace(truth, ENCODE(given))
     return None if found is None else bytes(found)
 
 

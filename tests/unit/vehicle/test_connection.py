@@ -3,7 +3,8 @@
 import pytest
 
 from pico_gz.core.vehicle_config import PICO_TRAIL_CHANNELS, DriveKind
-from pico_gz.vehicle.external.connection import Arrival, ExternalVehicle, FdmConnection
+from pico_gz.vehicle.external.connection import Arrival, FdmConnection
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.wire.servo import encode_servo
 
 HERE = ("127.0.0.1", 40000)

@@ -20,7 +20,7 @@ from pico_gz.core.messages import (
 from pico_gz.errors import EncodeError
 from pico_gz.testing.autopilot_twin import SubstringParser
 from pico_gz.testing.twin_rover import level_truth
-from pico_gz.vehicle.external.connection import ArduPilotProfile, ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.external_vehicle import ArduPilotProfile, ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.records import RecordWriter, apparent_wind, specific_force
 from pico_gz.wire.state import decode_state
 

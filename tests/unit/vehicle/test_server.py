@@ -10,7 +10,7 @@ from pico_gz.core.messages import SensorData
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 from pico_gz.testing.autopilot_twin import AutopilotTwin
 from pico_gz.testing.twin_rover import level_truth
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo

@@ -16,7 +16,8 @@ from fdm_rig import FdmRig
 
 from pico_gz.testing.autopilot_twin import RESEND_S, AutopilotTwin
 from pico_gz.testing.chaos import Chaos, ChaosRules
-from pico_gz.vehicle.external.connection import LATE_S, Arrival, ExternalVehicle, FdmConnection
+from pico_gz.vehicle.external.connection import LATE_S, Arrival, FdmConnection
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo

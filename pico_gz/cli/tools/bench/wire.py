@@ -24,7 +24,7 @@ from pico_gz.gazebo.exchange import ServoExchange
 from pico_gz.gazebo.fleet_wire import FleetWire
 from pico_gz.gazebo.link import VehicleLink
 from pico_gz.testing.twin_rover import level_truth
-from pico_gz.vehicle.external.connection import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.datagrams import UdpPoller, UdpTransport
 from pico_gz.wire.servo import encode_servo
