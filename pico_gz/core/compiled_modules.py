@@ -35,7 +35,6 @@ SOURCES = tuple(
         "simulator/native_sensors",
         "simulator/native_world",
         "adapters/lightweight",
-        "bridge/fleet",
         "bridge/fleet_stepper",
         "bridge/free_running",
         "bridge/observers",
@@ -73,7 +72,6 @@ SOURCES = tuple(
         "gazebo/fleet_wire",
         "gazebo/link",
         "run/event_sources",
-        "run/health",
     )
 )
 # The code of all modules is in one library; theirs only lead to it.

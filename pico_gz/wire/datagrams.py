@@ -56,6 +56,10 @@ class DatagramTransport(Protocol):
         """
         ...
 
+    def has_datagram(self) -> bool:
+        """Whether ``receive`` would look at one now; cheaper than to try in vain."""
+        ...
+
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` for a datagram here; True when there is one."""
         ...
@@ -238,6 +242,9 @@ class UdpTransport:
                 self.refused += 1
             except OSError:
                 return None
+
+    def has_datagram(self) -> bool:
+        return bool(self._poll.poll(0))
 
     def wait(self, timeout_s: float) -> bool:
         return bool(self._poll.poll(1e3 * timeout_s if timeout_s > 0.0 else 0))

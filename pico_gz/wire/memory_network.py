@@ -75,7 +75,6 @@ class MemoryTransport:
         return bool(self._inbox)
 
     def has_datagram(self) -> bool:
-        """Whether ``receive`` would give one."""
         return bool(self._inbox)
 
     def deliver(self, data: bytes, sender: Address) -> None:

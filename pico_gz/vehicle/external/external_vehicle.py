@@ -1,4 +1,4 @@
-"""What a vehicle of an external autopilot is, and for which release its records are written."""
+"""One vehicle of an external autopilot: ports, channels, release of ArduPilot."""
 
 from __future__ import annotations
 

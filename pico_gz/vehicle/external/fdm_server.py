@@ -342,7 +342,7 @@ class FdmServer:
             elif arrival is not Arrival.LATE and arrival is not Arrival.REFUSED:
                 repeated = False
             # Mostly there is no second one, and to ask costs less than to try.
-            item = socket.receive() if socket.wait(0.0) else None
+            item = socket.receive() if socket.has_datagram() else None
         return repeated
 
     def _feed(
