@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -28,8 +28,8 @@ from pico_gz.errors import LockstepError, LockstepTimeoutError, SimulatorTimeout
 
 _TIME_OF = attrgetter("timestamp_us")
 PACING = "pacing"  # nothing to do until the next step is due
-_FIRST_WAIT_S = 0.05  # for the only adapter, before it counts as late
-_STALLED_SLICE_S = 0.1
+_FIRST_WAIT_S: Final = 0.05  # for the only adapter, before it counts as late
+_STALLED_SLICE_S: Final = 0.1
 
 # What happens to a vehicle that does not answer, in the words of the event.
 _CONSEQUENCES = {

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from pico_gz.bridge.clock import FreeRunning
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
@@ -14,8 +15,8 @@ from pico_gz.core.messages import ActuatorCommands
 from pico_gz.core.units import US_PER_S
 from pico_gz.errors import SimulatorTimeoutError, UnknownVehicleError
 
-_RETRY_S = 0.05
-_REPORT_LATE_EVERY_S = 10.0
+_RETRY_S: Final = 0.05
+_REPORT_LATE_EVERY_S: Final = 10.0
 
 
 class FreeRunner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 Message = TypeVar("Message", SensorData, VehicleTruth)
 
-_MAX_IDS_NAMED = 10
+_MAX_IDS_NAMED: Final = 10
 
 
 class StepThread:

@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Pacer, TimeMode, speed_of
 from pico_gz.bridge.fleet_stepper import PACING, FleetStepper
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MAX_WAIT_S = 30.0
+_MAX_WAIT_S: Final = 30.0
 
 
 class StepBoundary:
@@ -100,7 +100,7 @@ def _log_failure(result: Future[Any]) -> None:
         log.error("A change between two steps failed: %s", error, exc_info=error)
 
 
-IDLE_PERIOD_S = 0.02  # while paused or waiting, peers are served this often
+IDLE_PERIOD_S: Final = 0.02  # while paused or waiting, peers are served this often
 
 _ACTIVE = (BridgeState.RUNNING, BridgeState.PAUSED)
 

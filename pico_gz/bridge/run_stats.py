@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,9 +11,9 @@ from pico_gz.bridge.published import LatencySummary
 from pico_gz.core.snapshot import Snapshot
 
 # Buckets grow by 5 %, from 1 us to beyond 100 s: percentiles are right to a few per cent.
-_GROWTH = 1.05
+_GROWTH: Final = 1.05
 _LOG_GROWTH = math.log(_GROWTH)
-_BUCKETS = 400
+_BUCKETS: Final = 400
 
 
 class LatencyHistogram:

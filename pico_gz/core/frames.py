@@ -11,17 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from math import floor
+from typing import Final
 
 from pico_gz.core import portable_math
 from pico_gz.core.portable_math import TWO_PI
 from pico_gz.errors import ConfigError
 
 # WGS-84.
-SEMI_MAJOR_M = 6378137.0
-FLATTENING = 1.0 / 298.257223563
-SEMI_MINOR_M = SEMI_MAJOR_M * (1.0 - FLATTENING)
-ECCENTRICITY_SQ = FLATTENING * (2.0 - FLATTENING)
-_SECOND_ECCENTRICITY_SQ = ECCENTRICITY_SQ / (1.0 - ECCENTRICITY_SQ)
+SEMI_MAJOR_M: Final = 6378137.0
+FLATTENING: Final = 1.0 / 298.257223563
+SEMI_MINOR_M: Final = SEMI_MAJOR_M * (1.0 - FLATTENING)
+ECCENTRICITY_SQ: Final = FLATTENING * (2.0 - FLATTENING)
+_SECOND_ECCENTRICITY_SQ: Final = ECCENTRICITY_SQ / (1.0 - ECCENTRICITY_SQ)
 
 Vector3 = tuple[float, float, float]
 
@@ -135,7 +136,7 @@ def geodetic_from_ecef(x_m: float, y_m: float, z_m: float) -> Vector3:
 Quaternion = tuple[float, float, float, float]
 Matrix3 = tuple[Vector3, Vector3, Vector3]
 
-_HALF_SQRT2 = 0.7071067811865476
+_HALF_SQRT2: Final = 0.7071067811865476
 
 
 def ned_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from typing import Final
 
-PI = 3.141592653589793
-TWO_PI = 2.0 * PI
-HALF_PI = 0.5 * PI
-QUARTER_PI = 0.25 * PI
-DEG_PER_RAD = 180.0 / PI
-RAD_PER_DEG = PI / 180.0
+PI: Final = 3.141592653589793
+TWO_PI: Final = 2.0 * PI
+HALF_PI: Final = 0.5 * PI
+QUARTER_PI: Final = 0.25 * PI
+DEG_PER_RAD: Final = 180.0 / PI
+RAD_PER_DEG: Final = PI / 180.0
 
 # pi/2 in three parts of 33 bits, so that k * part is exact for |k| < 2**20.
 _HALF_PI_1 = float.fromhex("0x1.921fb544p+0")
 _HALF_PI_2 = float.fromhex("0x1.0b4611a6p-34")
 _HALF_PI_3 = float.fromhex("0x1.3198a2e037073p-69")
-_TWO_OVER_PI = 2.0 / PI
+_TWO_OVER_PI: Final = 2.0 / PI
 
 # ln 2 in two parts; the first has 32 bits, so k * part is exact.
 _LN2_1 = float.fromhex("0x1.62e42feep-1")
@@ -30,7 +31,7 @@ _LN2_2 = float.fromhex("0x1.a39ef35793c76p-33")
 _ONE_OVER_LN2 = float.fromhex("0x1.71547652b82fep+0")
 _EXP_LOW, _EXP_HIGH = -708.0, 709.0
 
-_TAN_PI_8 = 0.41421356237309503
+_TAN_PI_8: Final = 0.41421356237309503
 
 # Taylor coefficients. Factorials up to 18! are exact as floats, so each is rounded once.
 _S3, _S5, _S7, _S9, _S11, _S13, _S15 = (

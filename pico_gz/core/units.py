@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-US_PER_S = 1_000_000
-US_PER_MS = 1_000
-GRAVITY_MPS2 = 9.80665
+US_PER_S: Final = 1_000_000
+US_PER_MS: Final = 1_000
+GRAVITY_MPS2: Final = 9.80665
 
-PWM_MIN_US = 1000
-PWM_NEUTRAL_US = 1500
-PWM_MAX_US = 2000
+PWM_MIN_US: Final = 1000
+PWM_NEUTRAL_US: Final = 1500
+PWM_MAX_US: Final = 2000
 # Outside this window a pulse width is "no output", not a command (faults.md F20).
-PWM_VALID_MIN_US = 800
-PWM_VALID_MAX_US = 2200
+PWM_VALID_MIN_US: Final = 800
+PWM_VALID_MAX_US: Final = 2200
 
 
 def seconds_from_us(time_us: int) -> float:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -58,7 +59,7 @@ class WireStats:
 
 
 # Lower times for this long, with no newer one between, are a restart and not a late datagram.
-RESTART_AFTER_S = 0.2
+RESTART_AFTER_S: Final = 0.2
 GAP_US = US_PER_S
 
 
@@ -155,10 +156,10 @@ class WireClock:
         return verdict
 
 
-MIN_RETRY_S = 0.002
-MAX_RETRY_S = 0.010
-STALLED_RETRY_S = 0.050
-STALLED_AFTER_S = 0.1
+MIN_RETRY_S: Final = 0.002
+MAX_RETRY_S: Final = 0.010
+STALLED_RETRY_S: Final = 0.050
+STALLED_AFTER_S: Final = 0.1
 MAX_PATIENCE = STALLED_RETRY_S / MAX_RETRY_S
 
 _JSON_STARTS = b"{ \t\r\n"

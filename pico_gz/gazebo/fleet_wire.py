@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.vehicle_config import VehicleConfig
@@ -33,29 +34,29 @@ def id_text(vehicle_ids: Iterable[int]) -> str:
 log = logging.getLogger(__name__)
 
 # What a shared socket is called among the vehicles' ids.
-SHARED_KEY = 0
-INVALID_IN_A_ROW = 5
+SHARED_KEY: Final = 0
+INVALID_IN_A_ROW: Final = 5
 # How long a step waits for a vehicle that has just been put into the world.
-JOIN_PATIENCE_S = 0.1
+JOIN_PATIENCE_S: Final = 0.1
 # A wait this long is logged, once per stall.
-STALL_S = 0.3
+STALL_S: Final = 0.3
 # In Gazebo a plugin that waits keeps others from answering repeats; after this long those
 # that have finished their step are sent one more frame, which frees the others.
-NUDGE_S = 0.3
+NUDGE_S: Final = 0.3
 # After a restart the vehicles of one world are at most this far apart.
-RESTART_SPAN_US = 1_000_000
+RESTART_SPAN_US: Final = 1_000_000
 # Clocks that differ by less belong to one world, whose last record got lost for some.
-SAME_WORLD_US = 20_000
-MAX_DRAINED = 1000
+SAME_WORLD_US: Final = 20_000
+MAX_DRAINED: Final = 1000
 # How long a vehicle may read what is no record of its frame: doubles, late ones, garbage.
-MAX_TURN_S = 0.010
+MAX_TURN_S: Final = 0.010
 # A simulator needs a while to read what we needed a while to send: no frame is repeated
 # before this many times the time that sending to the whole fleet took.
-SENDING_SHARE = 4.0
+SENDING_SHARE: Final = 4.0
 # How often a step that waits looks after stalls and newcomers.
-LOOK_S = 0.010
+LOOK_S: Final = 0.010
 # How long replies to another client's packets may still arrive after a connection.
-SETTLE_S = 0.005
+SETTLE_S: Final = 0.005
 
 
 class FleetWire:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.memory_limit import require_memory
@@ -34,10 +35,10 @@ from pico_gz.mavlink.tlog import TlogWriter, log_end
 
 _log = logging.getLogger(__name__)
 
-POLL_US = 5_000
-_UPDATES_US = 100_000
-_EXPIRE_US = 1_000_000
-_GCS_SYSTEM_ID = 255
+POLL_US: Final = 5_000
+_UPDATES_US: Final = 100_000
+_EXPIRE_US: Final = 1_000_000
+_GCS_SYSTEM_ID: Final = 255
 _FLEET = "The fleet"
 SERVICES = (ParamService, MissionService, CommandService, SetpointService)
 

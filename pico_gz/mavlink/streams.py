@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from itertools import count
+from typing import Final
 
 from pico_gz.mavlink.codec import mav
 
@@ -80,9 +81,9 @@ class Schedule:
         return len(self._sim) + len(self._wall)
 
 
-MIN_INTERVAL_US = 20_000
-MAX_SPEED_UP = 4
-OFF = -1
+MIN_INTERVAL_US: Final = 20_000
+MAX_SPEED_UP: Final = 4
+OFF: Final = -1
 
 
 def _ids(*names: str) -> tuple[int, ...]:
@@ -112,7 +113,7 @@ GROUPS: Mapping[int, tuple[str, tuple[int, ...]]] = {
         _ids("SYSTEM_TIME", "BATTERY_STATUS", "EKF_STATUS_REPORT", "VIBRATION"),
     ),
 }
-DEFAULT_RATE_HZ = 1.0
+DEFAULT_RATE_HZ: Final = 1.0
 # Never streamed by default, but a receiver may ask for them.
 ON_REQUEST = _ids("HOME_POSITION", "GPS_GLOBAL_ORIGIN", "CURRENT_MODE")
 STREAMABLE = frozenset(ON_REQUEST) | {m for _, group in GROUPS.values() for m in group}

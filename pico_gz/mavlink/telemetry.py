@@ -10,15 +10,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.core.ground_control import Mode, ParamInfo, Telemetry
 from pico_gz.mavlink.codec import Message, Outgoing, Packer, mav
 
-_RC_SLOTS = 18
-_SERVOS = 16
+_RC_SLOTS: Final = 18
+_SERVOS: Final = 16
 _NO_CELLS = (0xFFFF,) * 9  # the whole battery stands in the first of ten
-_FREE_BYTES = 65_536
+_FREE_BYTES: Final = 65_536
 
 U8_MAX = 0xFF
 U16_MAX = 0xFFFF
@@ -362,10 +362,10 @@ _AUTONOMOUS_MODES = frozenset(
     {Mode.LOITER, Mode.CIRCLE, Mode.AUTO, Mode.RTL, Mode.SMART_RTL, Mode.GUIDED}
 )
 _FIRMWARE_VERSION = (4, 6, 0)
-_FIRMWARE_OFFICIAL = 255
+_FIRMWARE_OFFICIAL: Final = 255
 _CUSTOM_VERSION = list(b"pico_gz0")
 _NO_VERSION = [0] * 8
-_MODE_NOT_SELECTABLE = 2
+_MODE_NOT_SELECTABLE: Final = 2
 
 # FTP is refused, so its bit stays clear; the rest is what the services here really do.
 CAPABILITIES = (
@@ -458,8 +458,8 @@ def param_value(info: ParamInfo, total: int) -> Message:
     )
 
 
-_CHUNK_BYTES = 50
-_MAX_CHUNKS = 5
+_CHUNK_BYTES: Final = 50
+_MAX_CHUNKS: Final = 5
 _text_numbers = count(1)
 
 

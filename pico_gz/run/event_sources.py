@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
@@ -41,11 +41,11 @@ class ContactReporter:
 
 
 SAYS = "says"
-WARNING = 4
-INFORMATION = 6
+WARNING: Final = 4
+INFORMATION: Final = 6
 # A warning that is only repeated, as when arming is tried again and again, is no news.
-REPEAT_US = 5_000_000
-_LOOK_EVERY_US = 100_000
+REPEAT_US: Final = 5_000_000
+_LOOK_EVERY_US: Final = 100_000
 
 
 class Speaker(Protocol):

@@ -11,7 +11,7 @@ import ctypes
 import struct
 from array import array
 from collections.abc import Iterator, KeysView, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import SensorData, VehicleTruth
@@ -35,9 +35,9 @@ from pico_gz.simulator.steering import AckermannDrive, SkidDrive
 from pico_gz.simulator.terrain import Terrain
 
 _SECTIONS = {section.name: section for section in MOTION}
-_COMMANDS = struct.Struct("=2d")
+_COMMANDS: Final = struct.Struct("=2d")
 _COMMANDS_AT = _SECTIONS["rover"].offset_of("commands")
-_CENTRE = struct.Struct("=d8xd8x2d")  # of the pose: north, east, cos, sin
+_CENTRE: Final = struct.Struct("=d8xd8x2d")  # of the pose: north, east, cos, sin
 _CENTRE_AT = _SECTIONS["pose"].offset_of("north_m")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.core.messages import (
     BarometerData,
@@ -27,8 +27,8 @@ from pico_gz.simulator.native_layout import (
 )
 from pico_gz.simulator.sensor_suite import SensorSuite
 
-_FIRST = struct.Struct("=q7d2q")  # flags, IMU, ticks: new in nearly every step
-_FLAGS = struct.Struct("=q")
+_FIRST: Final = struct.Struct("=q7d2q")  # flags, IMU, ticks: new in nearly every step
+_FLAGS: Final = struct.Struct("=q")
 _FIRST_AT = OUT.offset_of("flags")
 _FIX, _FIX_AT = struct.Struct("=11d"), OUT.offset_of("fix")
 _MAG, _MAG_AT = struct.Struct("=3d"), OUT.offset_of("mag")
@@ -36,9 +36,14 @@ _BARO, _BARO_AT = struct.Struct("=2d"), OUT.offset_of("baro")
 _BATTERY, _BATTERY_AT = struct.Struct("=3d"), OUT.offset_of("battery")
 _TRUTH, _TRUTH_AT = struct.Struct("=21d"), OUT.offset_of("truth")
 _RANGES, _RANGES_AT = struct.Struct(f"={RANGES}d"), OUT.offset_of("ranges")
-_IMU_NEW, _GPS_NEW, _COMPASS_NEW, _BARO_NEW, _RANGES_NEW, _TICKS_NEW, _BATTERY_NEW = (
-    1 << bit for bit in range(7)
-)
+# Bits of the flags: which sensors have a new sample.
+_IMU_NEW: Final = 1
+_GPS_NEW: Final = 2
+_COMPASS_NEW: Final = 4
+_BARO_NEW: Final = 8
+_RANGES_NEW: Final = 16
+_TICKS_NEW: Final = 32
+_BATTERY_NEW: Final = 64
 
 
 def covers_sensors(sensors: SensorModel) -> bool:

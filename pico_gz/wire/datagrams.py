@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from pico_gz.core.port_owner import owner_of
 from pico_gz.core.units import US_PER_S
@@ -21,10 +21,10 @@ Address = tuple[str, int]
 SenderCheck = Callable[[Address], bool]
 
 # How long ``receive_soon`` waits; kernels round it up to their tick.
-SOON_S = 0.002
+SOON_S: Final = 0.002
 
 # One more than any record may have: a datagram that fills the buffer is oversize.
-RECEIVE_BYTES = 4097
+RECEIVE_BYTES: Final = 4097
 
 
 class DatagramTransport(Protocol):
@@ -120,11 +120,11 @@ class Network(Protocol):
 
 
 # A fleet's burst must fit while this process is not scheduled.
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES: Final = 1 << 20
 # The socket itself blocks, with the kernel's own time-out; this makes one call return at once.
 _NOW = socket.MSG_DONTWAIT
 # After a spin in vain: the peer is slow, or needs the processor that the spin takes.
-_SPIN_PAUSE_S = 0.01
+_SPIN_PAUSE_S: Final = 0.01
 _SOON = struct.pack("@ll", 0, round(SOON_S * US_PER_S))
 
 

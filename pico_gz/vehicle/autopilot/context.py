@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from math import floor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
@@ -49,9 +49,9 @@ class Home(Snapshot):
         self.alt_m = self.north_m = self.east_m = 0.0
 
 
-_MAX_TEXTS = 100
-_MAX_FIXED = 16
-_STILL_RADPS = 0.1
+_MAX_TEXTS: Final = 100
+_MAX_FIXED: Final = 16
+_STILL_RADPS: Final = 0.1
 
 
 class RoverContext(Snapshot):

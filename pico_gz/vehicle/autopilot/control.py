@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import floor, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pico_gz.core.portable_math import RAD_PER_DEG, TWO_PI
 from pico_gz.core.snapshot import Snapshot
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.pwm import SitlPwm
 
 
-_MIN_STEER_SPEED_MPS = 0.2
+_MIN_STEER_SPEED_MPS: Final = 0.2
 
 
 def clamp(value: float, limit: float) -> float:

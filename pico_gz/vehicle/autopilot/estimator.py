@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pico_gz.core.frames import LocalFrame, wrap_pi
 from pico_gz.core.messages import CompassData, GpsData, GpsFixType
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
-_FIXES_NEEDED = 5
-_MIN_SATELLITES = 5
-_MAX_HDOP = 3.0
+_FIXES_NEEDED: Final = 5
+_MIN_SATELLITES: Final = 5
+_MAX_HDOP: Final = 3.0
 # Fixes further apart than this [degrees, about 10 m] are still settling.
-_SETTLED_DEG = 1e-4
+_SETTLED_DEG: Final = 1e-4
 
 
 def usable(fix: GpsData) -> bool:
@@ -67,9 +67,9 @@ class OriginFinder(Snapshot):
 
 
 # Near the ground pressure falls by 12 Pa per metre.
-_M_PER_PA = 1.0 / 12.0
-_GPS_GAIN = 0.01
-_PRESSURE_GAIN = 0.2
+_M_PER_PA: Final = 1.0 / 12.0
+_GPS_GAIN: Final = 0.01
+_PRESSURE_GAIN: Final = 0.2
 
 
 class AltitudeFilter(Snapshot):
@@ -103,28 +103,28 @@ class AltitudeFilter(Snapshot):
 
 
 # Dead reckoning is trusted for so long after the last fix.
-DEAD_RECKONING_US = 12_000_000
-_FRESH_US = 1_000_000
-_IMU_FRESH_US = 200_000
-_COMPASS_PERIOD_US = 40_000
-_ALIGN_SAMPLES = 40
-_PARKED_AFTER_US = 600_000
-_PARKED_MPS = 0.3
-_PARKED_RADPS = 0.12
-_COURSE_MIN_MPS = 0.35
-_COURSE_MAX_RADPS = 0.35
-_HEADING_KNOWN_VAR = 0.25
+DEAD_RECKONING_US: Final = 12_000_000
+_FRESH_US: Final = 1_000_000
+_IMU_FRESH_US: Final = 200_000
+_COMPASS_PERIOD_US: Final = 40_000
+_ALIGN_SAMPLES: Final = 40
+_PARKED_AFTER_US: Final = 600_000
+_PARKED_MPS: Final = 0.3
+_PARKED_RADPS: Final = 0.12
+_COURSE_MIN_MPS: Final = 0.35
+_COURSE_MAX_RADPS: Final = 0.35
+_HEADING_KNOWN_VAR: Final = 0.25
 # GPS fixes that may contradict the motors until the heading is taken to be the wrong way
 # round: with a compass that contradicts it too, and without a compass.
 _MAX_AGAINST, _MAX_AGAINST_ALONE = 5, 15
-_DRIVEN_MPS = 0.2
-_CONFIRMED_RAD = 0.35
+_DRIVEN_MPS: Final = 0.2
+_CONFIRMED_RAD: Final = 0.35
 # A receiver that moves and yet reports the same place so often is stuck.
-_MAX_REPEATS = 3
-_REPEAT_MIN_MPS = 1e-3
-_WHEEL_GAIN_PER_S = 1.5
-_ENCODER_GAIN = 0.15
-_MILLIGAUSS = 1e-3
+_MAX_REPEATS: Final = 3
+_REPEAT_MIN_MPS: Final = 1e-3
+_WHEEL_GAIN_PER_S: Final = 1.5
+_ENCODER_GAIN: Final = 0.15
+_MILLIGAUSS: Final = 1e-3
 
 
 class Estimator(Snapshot):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pico_gz.core.ground_control import Mode, Result
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
-_ADC_FULL_V = 3.3
-_ADC_MAX = 4095.0
+_ADC_FULL_V: Final = 3.3
+_ADC_MAX: Final = 4095.0
 _LIMITS = {level: (f"BATT_{level}_VOLT", f"BATT_{level}_MAH") for level in ("LOW", "CRT")}
-_MAH_PER_AS = 1000.0 / 3600.0
+_MAH_PER_AS: Final = 1000.0 / 3600.0
 
 
 class BatteryMonitor(Snapshot):
@@ -67,8 +67,8 @@ class BatteryMonitor(Snapshot):
         return reserve > 0.0 and params["BATT_CAPACITY"] - self.consumed_mah < reserve
 
 
-_JUMP_US = 1_000_000
-_COMPASS_US = 2_000_000
+_JUMP_US: Final = 1_000_000
+_COMPASS_US: Final = 2_000_000
 
 
 class SensorNews(Snapshot):
@@ -134,19 +134,19 @@ class SensorNews(Snapshot):
             rover.say(4, "Compass contradicts the heading")
 
 
-_CONTINUE_IN_AUTO = 2
-_CRASH_DISARM = 2
-_EKF_CHECKS = 10
-_CRASH_US = 2_000_000
-_CRASH_THROTTLE = 0.05
-_CRASH_MPS = 0.08
-_CRASH_RADPS = 0.08
-_FENCE_FAR_M = 100.0
-_FENCE_AGAIN_M = 20.0
+_CONTINUE_IN_AUTO: Final = 2
+_CRASH_DISARM: Final = 2
+_EKF_CHECKS: Final = 10
+_CRASH_US: Final = 2_000_000
+_CRASH_THROTTLE: Final = 0.05
+_CRASH_MPS: Final = 0.08
+_CRASH_RADPS: Final = 0.08
+_FENCE_FAR_M: Final = 100.0
+_FENCE_AGAIN_M: Final = 20.0
 _BATTERY_CRITICAL = "Battery critical"
 _BATTERY_LOW = "Battery low"
-_LOW_PERCENT = 15
-_FIX_SAMPLES = 2000  # of the IMU: about 20 s, in which a receiver has its first fix
+_LOW_PERCENT: Final = 15
+_FIX_SAMPLES: Final = 2000  # of the IMU: about 20 s, in which a receiver has its first fix
 
 
 class Action(IntEnum):

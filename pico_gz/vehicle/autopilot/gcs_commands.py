@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pico_gz.core.ground_control import (
     GcsGuided,
@@ -20,7 +21,7 @@ from pico_gz.vehicle.autopilot.mission import MAX_LAT_E7, MAX_LON_E7, MAX_SPEED_
 
 # ARMING_CHECK bits; bit 0 means all.
 _ALL, _COMPASS, _GPS, _INS, _RC, _BATTERY = 1, 4, 8, 16, 64, 256
-_CALIBRATED_SAMPLES = 40
+_CALIBRATED_SAMPLES: Final = 40
 
 
 def arming_problems(rover: RoverContext, battery: BatteryMonitor, failsafe: Failsafe) -> list[str]:
@@ -100,7 +101,7 @@ def _battery(rover: RoverContext, battery: BatteryMonitor) -> list[str]:
     return ["battery low"] if battery.below("LOW") else []
 
 
-_MAX_DISTANCE_M = 1e6
+_MAX_DISTANCE_M: Final = 1e6
 _COUNT_PARAMETERS = {MissionType.MISSION: "MIS_TOTAL", MissionType.FENCE: "FENCE_TOTAL"}
 
 

@@ -6,6 +6,7 @@ Rows run from the south pole to the north pole, columns from 180 west to 170 eas
 from __future__ import annotations
 
 from math import floor, sqrt
+from typing import Final
 
 from pico_gz.core.frames import wrap_pi
 from pico_gz.core.portable_math import PI, RAD_PER_DEG
@@ -92,7 +93,7 @@ DECLINATION_DEG: tuple[tuple[int, ...], ...] = (
 )
 
 
-_GRID_DEG = 10.0
+_GRID_DEG: Final = 10.0
 _LAST_ROW = len(DECLINATION_DEG) - 1
 _COLUMNS = len(DECLINATION_DEG[0])
 
@@ -122,18 +123,18 @@ def _between(first_deg: float, second_deg: float, share: float) -> float:
 
 # Random walks [units^2/s]: gyro noise and scale error, bias drift, slow compass error. Like all
 # variances here they are literals: ``**`` would ask the C library.
-_YAW_WALK = 3e-5
-_BIAS_WALK = 3e-9
-_OFFSET_WALK = 3e-7
-_BIAS_START_VAR = 0.0009
-_OFFSET_START_VAR = 0.0036
-_COMPASS_VAR = 0.0036
-_ZERO_RATE_VAR = 1.6e-5
-_COMPASS_GATE_RAD = 0.7
-_LONGEST_BIAS_RADPS = 0.3
+_YAW_WALK: Final = 3e-5
+_BIAS_WALK: Final = 3e-9
+_OFFSET_WALK: Final = 3e-7
+_BIAS_START_VAR: Final = 0.0009
+_OFFSET_START_VAR: Final = 0.0036
+_COMPASS_VAR: Final = 0.0036
+_ZERO_RATE_VAR: Final = 1.6e-5
+_COMPASS_GATE_RAD: Final = 0.7
+_LONGEST_BIAS_RADPS: Final = 0.3
 # Compass samples refused in a row, 25 a second, until the heading is what must be wrong.
-_MAX_REFUSALS = 250
-_DISTRUSTED_VAR = 1.0
+_MAX_REFUSALS: Final = 250
+_DISTRUSTED_VAR: Final = 1.0
 
 
 class HeadingFilter(Snapshot):

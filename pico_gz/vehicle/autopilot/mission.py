@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from math import isfinite
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -67,10 +67,10 @@ _MISSION_COMMANDS = NAV_COMMANDS | {
 _FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {MissionCommand.FENCE_RETURN_POINT}
 _RALLY_COMMANDS = frozenset({MissionCommand.RALLY_POINT})
 MAX_LAT_E7, MAX_LON_E7 = 900_000_000, 1_800_000_000
-MAX_ALT_M = 1e5
+MAX_ALT_M: Final = 1e5
 # Seconds, turns or jumps: some eleven days are enough for anything.
-_MAX_AMOUNT = 1e6
-MAX_SPEED_MPS = 100.0
+_MAX_AMOUNT: Final = 1e6
+MAX_SPEED_MPS: Final = 100.0
 _PARAM_NAMES = ("param1", "param2", "param3", "param4")
 
 
@@ -326,7 +326,7 @@ def _distance_to_edge(point: Point, start: Point, end: Point) -> float:
 
 
 # A mission that only jumps would never come to an item to drive to.
-_MAX_JUMPS = 100
+_MAX_JUMPS: Final = 100
 
 
 class MissionState(IntEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from math import sqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import Mode
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext
 
 
-_MIN_TURN_SPEED_MPS = 0.3
+_MIN_TURN_SPEED_MPS: Final = 0.3
 
 
 class RoverMode(Snapshot):
@@ -128,7 +128,7 @@ def _full_speed_mps(rover: RoverContext) -> float:
 
 
 # Targets that are speeds end when they are not repeated.
-_TARGET_TIMEOUT_US = 3_000_000
+_TARGET_TIMEOUT_US: Final = 3_000_000
 
 
 class GuidedTarget(IntEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pico_gz.core.frames import wrap_pi
 from pico_gz.core.ground_control import MissionType, Mode
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext
 
 
-_LOOKAHEAD_M = 1.0
-_LOOKAHEAD_S = 1.0
-_SPIN_RADIUS_M = 0.1
+_LOOKAHEAD_M: Final = 1.0
+_LOOKAHEAD_S: Final = 1.0
+_SPIN_RADIUS_M: Final = 0.1
 
 
 class CircleFollower(Snapshot):
@@ -82,8 +82,8 @@ class CircleFollower(Snapshot):
 
 
 # Parts of LOIT_RADIUS: driving back begins early enough to stay inside, and ends well inside.
-_LEAVE = 0.55
-_ARRIVE = 0.2
+_LEAVE: Final = 0.55
+_ARRIVE: Final = 0.2
 
 
 class StationKeeper(Snapshot):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import sqrt
+from typing import Final
 
 from pico_gz.core.portable_math import HALF_PI, PI, RAD_PER_DEG, atan2
 from pico_gz.core.snapshot import Snapshot
@@ -12,13 +13,13 @@ from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.vehicle.autopilot.control import clamp
 from pico_gz.vehicle.autopilot.estimator import Estimator
 
-_LOOKAHEAD_M = 1.0
-_LOOKAHEAD_S = 1.0
-_PIVOT_DONE_RAD = 5.0 * RAD_PER_DEG
-_ARRIVED_M = 0.15
+_LOOKAHEAD_M: Final = 1.0
+_LOOKAHEAD_S: Final = 1.0
+_PIVOT_DONE_RAD: Final = 5.0 * RAD_PER_DEG
+_ARRIVED_M: Final = 0.15
 # Slowing down is planned with a part of what is allowed; the rest covers lags.
-_PLANNED_DECEL = 0.6
-_CRAWL = 0.15
+_PLANNED_DECEL: Final = 0.6
+_CRAWL: Final = 0.15
 
 Point = tuple[float, float]
 

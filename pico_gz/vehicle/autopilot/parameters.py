@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pico_gz.core.ground_control import GcsParams, ParamInfo, ParamType, Result
 from pico_gz.core.snapshot import Snapshot
@@ -25,7 +25,7 @@ _INDEX = {name: index for index, name in enumerate(_NAMES)}
 
 SIM_PREFIX = "SIM_"
 # Ground stations send single precision: 0.4 comes as 0.4000000059604645.
-_SINGLE_ROUNDING = 6e-8
+_SINGLE_ROUNDING: Final = 6e-8
 
 
 def allowed(spec: ParamSpec, value: float) -> bool:

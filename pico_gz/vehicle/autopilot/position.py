@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pico_gz.core.messages import EncoderData
 from pico_gz.core.portable_math import TWO_PI, sincos
 from pico_gz.core.snapshot import Snapshot
 
 # Encoders count whole ticks, so their speed is taken over a while.
-_WINDOW_US = 100_000
-_FRESH_US = 500_000
-_MODEL_LAG_S = 0.15
-_LEARN_RATE = 0.02
-_LEARN_MIN_THROTTLE = 0.2
-_LEARN_MIN_SPEED_MPS = 0.3
-_STEADY_MPS = 0.1
-_SLIP_MPS = 0.3
-_SLIP_SHARE = 0.3
+_WINDOW_US: Final = 100_000
+_FRESH_US: Final = 500_000
+_MODEL_LAG_S: Final = 0.15
+_LEARN_RATE: Final = 0.02
+_LEARN_MIN_THROTTLE: Final = 0.2
+_LEARN_MIN_SPEED_MPS: Final = 0.3
+_STEADY_MPS: Final = 0.1
+_SLIP_MPS: Final = 0.3
+_SLIP_SHARE: Final = 0.3
 # Wheels that seem to turn faster than this many times their top speed are no measurement.
-_MAX_TOP_SPEEDS = 4.0
+_MAX_TOP_SPEEDS: Final = 4.0
 
 
 class WheelOdometry(Snapshot):
@@ -110,17 +110,17 @@ class WheelOdometry(Snapshot):
 
 
 # Main loops remembered, so that a late fix meets where the rover was at its time.
-_HISTORY = 40
+_HISTORY: Final = 40
 # Gains per fix, for some five a second.
-_POSITION_GAIN = 0.12
-_SPEED_GAIN = 0.28
-_ACCEL_BIAS_GAIN = 0.08
-_GATE_M = 4.0
-_GATE_GROWTH_MPS = 0.6
-_SPEED_GATE_MPS = 1.0
-_RATIO_GAIN = 0.5
-_RESET_AFTER_US = 8_000_000
-_LONGEST_BIAS_MPS2 = 1.5
+_POSITION_GAIN: Final = 0.12
+_SPEED_GAIN: Final = 0.28
+_ACCEL_BIAS_GAIN: Final = 0.08
+_GATE_M: Final = 4.0
+_GATE_GROWTH_MPS: Final = 0.6
+_SPEED_GATE_MPS: Final = 1.0
+_RATIO_GAIN: Final = 0.5
+_RESET_AFTER_US: Final = 8_000_000
+_LONGEST_BIAS_MPS2: Final = 1.5
 
 Remembered = tuple[int, float, float, float, float, float]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pico_gz.core.snapshot import Snapshot
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
-_CHANNELS = 16
+_CHANNELS: Final = 16
 _VALID_US = range(800, 2201)
-_LOST_US = 500_000
+_LOST_US: Final = 500_000
 _MODE_LIMITS_US = (1230, 1360, 1490, 1620, 1749)
 
 
@@ -139,8 +139,8 @@ class RcInput(Snapshot):
         return -value if params[f"RC{settings}_REVERSED"] else value
 
 
-_HELD_US = 2_000_000
-_FULL = 0.9
+_HELD_US: Final = 2_000_000
+_FULL: Final = 0.9
 _ARM_ONLY, _ARM_AND_DISARM = 1, 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.ground_control import GcsVehicle, Mode, Result, StatusText, Telemetry
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.platform.platform import SitlPlatform
 
 
-_PERIOD_US = 20_000
-_SLOW_EVERY = 5
-_SAVE_EVERY = 50
-_STALL_US = 200_000
-_READY_SAMPLES = 40
+_PERIOD_US: Final = 20_000
+_SLOW_EVERY: Final = 5
+_SAVE_EVERY: Final = 50
+_STALL_US: Final = 200_000
+_READY_SAMPLES: Final = 40
 _BANNER = "ArduRover V4.6.0 (pico_gz)"
 # Asked for in every step; Python 3.11 takes 0.15 us to look up a member or its name.
 _MODE_NAMES = {mode: mode.name for mode in Mode}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import floor, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pico_gz.core.frames import wrap_deg_360
 from pico_gz.core.ground_control import Telemetry
@@ -26,8 +26,8 @@ _MOTORS, _RC, _FENCE, _AHRS = 0x8000, 0x10000, 0x100000, 0x200000
 _BATTERY, _PREARM = 0x2000000, 0x10000000
 # GPS_FIX_TYPE of MAVLink by our own order of qualities.
 _FIX_NUMBERS = (1, 2, 3, 5, 6)
-_NO_GPS = 0
-_UNKNOWN_HDOP = 99.99
+_NO_GPS: Final = 0
+_UNKNOWN_HDOP: Final = 99.99
 _ORIGIN = (0.0, 0.0)
 
 

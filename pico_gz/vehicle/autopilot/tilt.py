@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import Final
 
 from pico_gz.core.messages import ImuData, Vector3
 from pico_gz.core.snapshot import Snapshot
@@ -11,19 +12,19 @@ from pico_gz.core.units import GRAVITY_MPS2
 
 # Down follows the accelerometer with these time constants; slow while driving, because every
 # acceleration and vibration looks like a tilt.
-_TAU_PARKED_S = 1.0
-_TAU_DRIVING_S = 8.0
+_TAU_PARKED_S: Final = 1.0
+_TAU_DRIVING_S: Final = 8.0
 # An acceleration of this size halves the trust in the accelerometer [m/s^2].
-_TRUST_MPS2 = 0.3
-_LOWPASS_S = 0.2
+_TRUST_MPS2: Final = 0.3
+_LOWPASS_S: Final = 0.2
 # No rover speeds up for longer than this: what lasts is a wrong tilt, and is trusted [s].
-_LASTING_S = 5.0
+_LASTING_S: Final = 5.0
 # A standing tilt correction is a gyro bias: integral over proportional gain [1/s]. Not in a
 # turn, where an IMU off the axis feels a standing force that is no tilt.
-_BIAS_RATE = 1.0 / 32.0
-_STRAIGHT_RADPS = 0.1
-_BIAS_PARKED_S = 5.0
-_MAX_GAP_S = 0.1
+_BIAS_RATE: Final = 1.0 / 32.0
+_STRAIGHT_RADPS: Final = 0.1
+_BIAS_PARKED_S: Final = 5.0
+_MAX_GAP_S: Final = 0.1
 
 
 class TiltFilter(Snapshot):
@@ -176,14 +177,14 @@ def _level(ax: float, ay: float, az: float) -> tuple[float, float, float]:
 
 
 # Looks in a row, ten a second, before a sensor counts as failed.
-_LOOKS = 10
+_LOOKS: Final = 10
 # Changes from look to look that show a living sensor, well under its noise.
-_LIVELY_MPS2 = 0.01
-_TURNING = 0.15
+_LIVELY_MPS2: Final = 0.01
+_TURNING: Final = 0.15
 # On the ground nothing floats, is pressed down by several g, or tumbles on and on.
-_MIN_FORCE_MPS2 = 0.5 * GRAVITY_MPS2
-_MAX_FORCE_MPS2 = 3.0 * GRAVITY_MPS2
-_MAX_TUMBLE_RADPS = 6.0
+_MIN_FORCE_MPS2: Final = 0.5 * GRAVITY_MPS2
+_MAX_FORCE_MPS2: Final = 3.0 * GRAVITY_MPS2
+_MAX_TUMBLE_RADPS: Final = 6.0
 
 
 class ImuWatch(Snapshot):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.errors import DecodeError
@@ -20,7 +21,7 @@ from pico_gz.wire.servo import (
 
 # A lower count this soon after a newer one was overtaken on its way: no autopilot starts over so
 # quickly.
-LATE_S = 0.2
+LATE_S: Final = 0.2
 
 
 class Arrival(Enum):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
 
 from pico_gz.core.log_limit import RateLimitedLog
 from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
@@ -24,13 +25,13 @@ from pico_gz.wire.datagrams import SOON_S, Address, DatagramTransport, Network, 
 log = logging.getLogger(__name__)
 
 # The plugin gives up after eleven missed receives of 10 ms; an autopilot may be slower once.
-SILENCE_TIMEOUT_S = 0.5
+SILENCE_TIMEOUT_S: Final = 0.5
 # An autopilot that keeps the fleet waiting this long is named, now and then.
-SLOW_S = 0.03
-SLOW_LINE_S = 10.0
+SLOW_S: Final = 0.03
+SLOW_LINE_S: Final = 10.0
 # So long an answer is looked for before sleeping; a quick autopilot takes a few dozen us. Only
 # where every autopilot has a processor beside ours.
-SPIN_S = 100e-6
+SPIN_S: Final = 100e-6
 # What a record says of the sensors without extra keys.
 SENT_FIELDS = frozenset({"imu", "rangefinders", "battery"})
 

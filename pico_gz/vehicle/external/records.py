@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.core.messages import Quaternion, SensorData, Vector3, VehicleTruth
 from pico_gz.core.snapshot import Snapshot
@@ -35,9 +35,9 @@ from pico_gz.wire.state import (
 )
 
 LOST_AFTER_US = US_PER_S
-STICK_CHANNELS = 4
+STICK_CHANNELS: Final = 4
 # A record has no room for more.
-MAX_RC_CHANNELS = 12
+MAX_RC_CHANNELS: Final = 12
 
 
 class ExternalRadio(Snapshot):
@@ -103,7 +103,7 @@ def without_holes(channels_us: Sequence[int]) -> tuple[int, ...]:
 
 
 # What an IMU says that has failed and has nothing to say; steps between two samples are no silence.
-_IMU_SILENCE_US = US_PER_S // 20
+_IMU_SILENCE_US: Final = US_PER_S // 20
 _DEAD_IMU = ImuRecord((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 _CALM = (0.0, 0.0, 0.0)
 

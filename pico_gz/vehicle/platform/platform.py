@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pico_gz.core.board_options import PlatformOptions, choice
 from pico_gz.core.messages import (
@@ -72,19 +72,19 @@ class SitlTimer(Snapshot):
         self._now_us = time_us
 
 
-SYSTEM_CLOCK_HZ = 125_000_000
+SYSTEM_CLOCK_HZ: Final = 125_000_000
 UART_PORTS = range(8)
 SPI_BUSES = range(2)
 GPIO_PINS = range(30)
-SERVO_OUTPUTS = 16
-ADC_MAX = 4095
-ADC_REFERENCE_V = 3.3
+SERVO_OUTPUTS: Final = 16
+ADC_MAX: Final = 4095
+ADC_REFERENCE_V: Final = 3.3
 # Outputs below this while disarmed are a trim that is a little off; above it, a fault.
-_TRIM = 0.1
+_TRIM: Final = 0.1
 # A bool is an int that numbers nothing; named here, it reaches the check when compiled too.
 Number = int | bool
 # No record has this time, so the first one is new whatever its time is.
-NO_RECORD_US = -1
+NO_RECORD_US: Final = -1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

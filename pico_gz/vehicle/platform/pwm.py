@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import PWM_NEUTRAL_US, PWM_VALID_MAX_US, US_PER_S
@@ -12,7 +12,7 @@ from pico_gz.errors import ConfigError
 from pico_gz.vehicle.platform.peripherals import Claimed
 
 PWM_CHANNELS = range(1, 33)
-DEFAULT_FREQUENCY_HZ = 50
+DEFAULT_FREQUENCY_HZ: Final = 50
 # Faster, and the longest servo pulse would not fit into a period.
 MAX_FREQUENCY_HZ = US_PER_S // PWM_VALID_MAX_US
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pico_gz.core.board_options import AccelConvention, PlatformOptions
 from pico_gz.core.messages import (
@@ -22,7 +22,7 @@ from pico_gz.core.messages import (
 from pico_gz.core.snapshot import Snapshot
 
 # 0.64 s at the default step of 10 ms: longer than any main loop waits.
-IMU_FIFO_SAMPLES = 64
+IMU_FIFO_SAMPLES: Final = 64
 
 ImuSample = tuple[int, ImuData]
 
