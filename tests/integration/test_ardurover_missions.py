@@ -41,8 +41,8 @@ mavlink_port = {ground_port(VEHICLE_ID)}
 mission = "round.plan"
 params = "own.parm"
 """
-# The second one is also in what the kit writes, which is 3.0 for this rover.
-PARAMETERS = {"WP_RADIUS": 1.25, "CRUISE_SPEED": 1.75, "SYSID_MYGCS": 254.0}
+# Of every release. The second one is also in what the kit writes, which is 3.0 for this rover.
+PARAMETERS = {"WP_RADIUS": 1.25, "CRUISE_SPEED": 1.75, "CRASH_ANGLE": 44.0}
 OWN_PARM = "# by hand\n" + "".join(f"{name},{value}\n" for name, value in PARAMETERS.items())
 
 
