@@ -39,7 +39,11 @@ def main() -> int:
     os.chdir(ROOT)
     compiled.FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=compiled.FOLDER, prefix=".") as folder:
-        build(Path(folder))
+        try:
+            build(Path(folder))
+        except Exception as exc:  # a compiler has many ways to fail, and has printed why
+            sys.stderr.write(f"The modules were not compiled: {exc} They run interpreted.\n")
+            return 1
         for old in compiled.FOLDER.iterdir():
             if not old.name.startswith("."):
                 shutil.rmtree(old)
