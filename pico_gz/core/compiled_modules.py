@@ -30,6 +30,7 @@ SOURCES = tuple(
         "core/step_records",
         "core/units",
         "wire/datagrams",
+        "wire/state",
         "simulator/fleet_engine",
         "simulator/native_fleet",
         "simulator/native_sensors",

@@ -45,7 +45,7 @@ from pico_gz.wire.servo import (
     drive_values,
     pwm_from_commands,
 )
-from pico_gz.wire.state import StateRecord
+from pico_gz.wire.state_record import StateRecord
 
 __all__ = ["GazeboAdapter", "GazeboConfig"]
 

@@ -21,7 +21,8 @@ from pico_gz.errors import DecodeError
 from pico_gz.gazebo.records import OptionalKeys
 from pico_gz.wire.pico_json import decode_sensors, encode_actuators
 from pico_gz.wire.servo import FRAME_COUNT_MODULUS, ServoTemplate
-from pico_gz.wire.state import ImuRecord, StateRecord, read_state
+from pico_gz.wire.state import read_state
+from pico_gz.wire.state_record import ImuRecord, StateRecord
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.followed_motion import Seen
 from pico_gz.wire.servo import drive_values
-from pico_gz.wire.state import StateRecord
+from pico_gz.wire.state_record import StateRecord
 
 
 def attitude_of(record: StateRecord) -> Quaternion:

@@ -45,7 +45,7 @@ from pico_gz.simulator.followed_motion import FollowedMotion
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import MagneticField, magnetic_field
-from pico_gz.wire.state import StateRecord
+from pico_gz.wire.state_record import StateRecord
 
 _DEFAULT_FRAME = LocalFrame(35.681236, 139.767125, 40.0)
 _DEFAULT_DATE = date(2026, 1, 1)

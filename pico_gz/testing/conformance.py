@@ -17,7 +17,8 @@ from pico_gz.core.ports import MAX_PORT
 from pico_gz.errors import ConfigError, DecodeError, PicoGzError
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network
 from pico_gz.wire.servo import FRAME_COUNT_MODULUS, encode_servo
-from pico_gz.wire.state import StateRecord, decode_state
+from pico_gz.wire.state import decode_state
+from pico_gz.wire.state_record import StateRecord
 
 NEUTRAL = (1500,) * 16
 # Longer than the plugin's pause before it repeats its last record (111 ms).

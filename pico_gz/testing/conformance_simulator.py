@@ -26,7 +26,8 @@ from pico_gz.testing.conformance import (
 )
 from pico_gz.wire.datagrams import Network, UdpNetwork
 from pico_gz.wire.servo import encode_servo
-from pico_gz.wire.state import MAX_REPLY_BYTES, StateRecord, decode_state
+from pico_gz.wire.state import MAX_REPLY_BYTES, decode_state
+from pico_gz.wire.state_record import StateRecord
 
 # Once a simulator has answered, one that needs longer than this has stopped.
 ANSWER_S = 5.0

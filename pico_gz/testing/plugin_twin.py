@@ -24,13 +24,8 @@ from pico_gz.core.units import seconds_from_us
 from pico_gz.testing.twin_rover import TwinPose, TwinRover, joint_command
 from pico_gz.wire.datagrams import Address, DatagramTransport, Network, UdpNetwork
 from pico_gz.wire.servo import MAGIC_16, MAGIC_32, SIZE_16, SIZE_32
-from pico_gz.wire.state import (
-    ImuRecord,
-    StateRecord,
-    WindvaneRecord,
-    encode_plain_state,
-    encode_state,
-)
+from pico_gz.wire.state import encode_plain_state, encode_state
+from pico_gz.wire.state_record import ImuRecord, StateRecord, WindvaneRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

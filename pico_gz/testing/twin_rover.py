@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pico_gz.core.messages import Quaternion, Vector3, VehicleTruth
-from pico_gz.wire.state import ImuRecord
+from pico_gz.wire.state_record import ImuRecord
 
 GAZEBO_GRAVITY_MPS2 = 9.8
 

@@ -14,137 +14,30 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from pico_gz.core.messages import Quaternion, SensorData, Vector3
 from pico_gz.errors import DecodeError, EncodeError
+from pico_gz.wire.state_record import (
+    BarometerExtra,
+    ExtraKeys,
+    GpsExtra,
+    ImuRecord,
+    PlainRecord,
+    SimulatorExtra,
+    StateRecord,
+)
 
-MAX_RECORD_BYTES = 4096
-MAX_REPLY_BYTES = 1400
-MAX_NESTING = 4
-MAX_RANGEFINDERS = 6
+MAX_RECORD_BYTES: Final = 4096
+MAX_REPLY_BYTES: Final = 1400
+MAX_NESTING: Final = 4
+MAX_RANGEFINDERS: Final = 6
 
 # No rover gets further, faster or spins harder; 1e308 is a fault, not a measurement.
-_PLAUSIBLE = 1e7
-_PLAUSIBLE_TIME_S = 1e9
-
-
-class ImuRecord(
-    msgspec.Struct,
-    frozen=True,
-    gc=False,
-    rename={"gyro_frd_radps": "gyro", "accel_frd_mps2": "accel_body"},
-):
-    """The ``imu`` section: rate [rad/s] and specific force [m/s^2], body FRD."""
-
-    gyro_frd_radps: Vector3
-    accel_frd_mps2: Vector3
-
-
-class WindvaneRecord(
-    msgspec.Struct, frozen=True, gc=False, rename={"from_rad": "direction", "speed_mps": "speed"}
-):
-    """The ``windvane`` section: where the apparent wind comes from, and its speed [m/s].
-
-    ``from_rad`` is clockwise from the bow [rad].
-    """
-
-    from_rad: float
-    speed_mps: float
-
-
-class BatteryRecord(
-    msgspec.Struct, frozen=True, gc=False, rename={"voltage_v": "voltage", "current_a": "current"}
-):
-    """The ``battery`` section, volts and amperes."""
-
-    voltage_v: float
-    current_a: float
-
-
-class StateRecord(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename={
-        "timestamp_s": "timestamp",
-        "position_ned_m": "position",
-        "attitude_rad": "attitude",
-        "quat_wxyz": "quaternion",
-        "velocity_ned_mps": "velocity",
-        "latitude_deg": "latitude",
-        "longitude_deg": "longitude",
-        "altitude_m": "altitude",
-        "wind_ned_mps": "velocity_wind",
-        "airspeed_mps": "airspeed",
-    },
-):
-    """One state record; the order of the fields is the order on the wire.
-
-    Attributes:
-        timestamp_s: physics time [s].
-        imu: rate and specific force.
-        position_ned_m: from the autopilot's home [m].
-        attitude_rad: roll, pitch, yaw [rad]; this or ``quat_wxyz`` must be there.
-        quat_wxyz: body FRD to NED; wins when both are there.
-        velocity_ned_mps: [m/s].
-        latitude_deg: with ``longitude_deg`` and ``altitude_m``, for release 4.7 on.
-        rng_1: and ``rng_2`` .. ``rng_6``: distances [m].
-        wind_ned_mps: where the air moves to [m/s].
-        windvane: apparent wind at the vehicle.
-        airspeed_mps: [m/s].
-        rc: ``{"rc_1": us, ...}``, from 1 upward without holes.
-        battery: volts and amperes.
-        no_time_sync: the autopilot shall not pace itself to the wall clock.
-        no_lockstep: the autopilot shall not wait for records.
-    """
-
-    timestamp_s: float
-    imu: ImuRecord
-    position_ned_m: Vector3
-    attitude_rad: Vector3 | None = None
-    quat_wxyz: Quaternion | None = None
-    velocity_ned_mps: Vector3
-    latitude_deg: float | None = None
-    longitude_deg: float | None = None
-    altitude_m: float | None = None
-    rng_6: float | None = None
-    rng_5: float | None = None
-    rng_4: float | None = None
-    rng_3: float | None = None
-    rng_2: float | None = None
-    rng_1: float | None = None
-    wind_ned_mps: Vector3 | None = None
-    windvane: WindvaneRecord | None = None
-    airspeed_mps: float | None = None
-    rc: dict[str, float] | None = None
-    battery: BatteryRecord | None = None
-    no_time_sync: bool | None = None
-    no_lockstep: bool | None = None
-
-    def rangefinders_m(self) -> tuple[float | None, ...]:
-        """The distances ``rng_1``, ``rng_2``, ... up to the last that is there [m].
-
-        ``None`` is one without a reading: left out, or -1, the plugin's word before a scan.
-        """
-        keys = (self.rng_1, self.rng_2, self.rng_3, self.rng_4, self.rng_5, self.rng_6)
-        found = [None if value is None or value < 0.0 else value for value in keys]
-        while found and found[-1] is None:
-            found.pop()
-        return tuple(found)
-
-
-class _PlainRecord(msgspec.Struct, frozen=True, gc=False):
-    """The keys that every record has, without anything optional: quick to build and write."""
-
-    timestamp: float
-    imu: ImuRecord
-    position: Vector3
-    quaternion: Quaternion
-    velocity: Vector3
+_PLAUSIBLE: Final = 1e7
+_PLAUSIBLE_TIME_S: Final = 1e9
 
 
 _encoder = msgspec.json.Encoder()
@@ -152,7 +45,7 @@ _decoder = msgspec.json.Decoder(StateRecord)
 _BARE_FIELDS = ("timestamp_s", "imu", "position_ned_m", "velocity_ned_mps")
 _OPTIONAL_FIELDS = tuple(name for name in StateRecord.__struct_fields__ if name not in _BARE_FIELDS)
 # timestamp, imu, gyro, accel_body, position, velocity and one attitude: what the plugin sends.
-_PLAIN_COLONS = 7
+_PLAIN_COLONS: Final = 7
 
 
 def encode_state(record: StateRecord, extra: msgspec.Struct | None = None) -> bytes:
@@ -188,30 +81,11 @@ def encode_plain_state(
         EncodeError: a number that is not finite, or a record that is too long.
     """
     body = _encoder.encode(
-        _PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps)
+        PlainRecord(timestamp_s, imu, position_ned_m, quat_wxyz, velocity_ned_mps)
     )
     if optional:
         return _checked(b"".join((b"\n", body[:-1], optional, b"}\n")))
     return _checked(b"\n" + body + b"\n")
-
-
-class SlowKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The keys of a ``StateRecord`` that change seldom, in their order on the wire."""
-
-    rng_6: float | None = None
-    rng_5: float | None = None
-    rng_4: float | None = None
-    rng_3: float | None = None
-    rng_2: float | None = None
-    rng_1: float | None = None
-    rc: dict[str, float] | None = None
-    battery: BatteryRecord | None = None
-    no_lockstep: bool | None = None
-
-    def encode(self) -> bytes:
-        """The text for ``encode_plain_state``; nothing when there is none of them."""
-        body = _encoder.encode(self)
-        return b",%b" % body[1:-1] if len(body) > 2 else b""
 
 
 def _framed(record: msgspec.Struct, extra: msgspec.Struct | None = None) -> bytes:
@@ -347,48 +221,6 @@ def quaternion_from_euler(roll_rad: float, pitch_rad: float, yaw_rad: float) -> 
         cr * sp * cy + sr * cp * sy,
         cr * cp * sy - sr * sp * cy,
     )
-
-
-class GpsExtra(msgspec.Struct, frozen=True, gc=False):
-    """A position fix: degrees, degrees, metres, m/s, degrees clockwise from north."""
-
-    lat: float
-    lon: float
-    alt: float
-    speed: float
-    course: float
-
-
-class BarometerExtra(msgspec.Struct, frozen=True, gc=False):
-    """Pressure [Pa] and temperature [degrees C]."""
-
-    pressure: float
-    temperature: float
-
-
-class SimulatorExtra(msgspec.Struct, frozen=True, gc=False):
-    """How often time has started over, and how far this record is from the one before [s]."""
-
-    epoch: int
-    dt: float
-
-
-class ExtraKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The extra keys; a sensor that has not spoken yet is left out.
-
-    Attributes:
-        gps: newest fix.
-        mag: magnetic field, body FRD [gauss].
-        baro: newest pressure.
-        encoders: counts since power-on, (left, right).
-        sim: the simulator's clock.
-    """
-
-    gps: GpsExtra | None = None
-    mag: Vector3 | None = None
-    baro: BarometerExtra | None = None
-    encoders: tuple[int, int] | None = None
-    sim: SimulatorExtra
 
 
 class ExtraMemory:

@@ -36,7 +36,8 @@ from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
 from pico_gz.wire.servo import decode_servo, encode_servo
-from pico_gz.wire.state import StateRecord, decode_state
+from pico_gz.wire.state import decode_state
+from pico_gz.wire.state_record import StateRecord
 
 HOST = "127.0.0.1"
 CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "plugin_exchange.jsonl"

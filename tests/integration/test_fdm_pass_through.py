@@ -17,7 +17,8 @@ from pico_gz.testing.plugin_twin import PluginTwin, StateExtras
 from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, ImuSource
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.wire.memory_network import MemoryNetwork
-from pico_gz.wire.state import WindvaneRecord, decode_state, encode_state
+from pico_gz.wire.state import decode_state, encode_state
+from pico_gz.wire.state_record import WindvaneRecord
 
 HOST = "127.0.0.1"
 STEP_US = 10_000

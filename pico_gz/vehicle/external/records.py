@@ -22,16 +22,13 @@ from pico_gz.vehicle.external.external_vehicle import (
     Geodetic,
     ImuSource,
 )
-from pico_gz.wire.state import (
-    MAX_RANGEFINDERS,
+from pico_gz.wire.state import MAX_RANGEFINDERS, ExtraMemory, encode_plain_state, encode_state
+from pico_gz.wire.state_record import (
     BatteryRecord,
-    ExtraMemory,
     ImuRecord,
     SlowKeys,
     StateRecord,
     WindvaneRecord,
-    encode_plain_state,
-    encode_state,
 )
 
 LOST_AFTER_US = US_PER_S

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pico_gz.gazebo.exchange import PicoExchange, RetryTimer, ServoExchange, Verdict
 from pico_gz.wire.pico_json import decode_actuators
 from pico_gz.wire.servo import decode_servo
-from pico_gz.wire.state import ImuRecord, StateRecord, encode_state
+from pico_gz.wire.state import encode_state
+from pico_gz.wire.state_record import ImuRecord, StateRecord
 
 NEUTRAL = (1500, 0, 1500) + (0,) * 13
 

@@ -3,7 +3,8 @@
 import pytest
 
 from pico_gz.gazebo.exchange import ServoExchange
-from pico_gz.wire.state import ImuRecord, StateRecord, encode_state
+from pico_gz.wire.state import encode_state
+from pico_gz.wire.state_record import ImuRecord, StateRecord
 
 
 def fed(*forward_mps2):

@@ -18,7 +18,8 @@ from pico_gz.simulator.faults import ActuatorFaults, FailureKind
 from pico_gz.testing.plugin_twin import PluginTwin
 from pico_gz.vehicle.external.records import apparent_wind
 from pico_gz.wire.memory_network import MemoryNetwork
-from pico_gz.wire.state import ImuRecord, StateRecord, WindvaneRecord, decode_state, encode_state
+from pico_gz.wire.state import decode_state, encode_state
+from pico_gz.wire.state_record import ImuRecord, StateRecord, WindvaneRecord
 
 HOST = "127.0.0.1"
 STEP_US = 10_000

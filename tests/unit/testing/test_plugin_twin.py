@@ -18,7 +18,8 @@ from pico_gz.testing.plugin_twin import (
 from pico_gz.testing.twin_rover import TwinRover, joint_command
 from pico_gz.wire.memory_network import MemoryNetwork, MemoryTransport
 from pico_gz.wire.servo import encode_servo
-from pico_gz.wire.state import StateRecord, decode_state
+from pico_gz.wire.state import decode_state
+from pico_gz.wire.state_record import StateRecord
 
 CAPTURE = Path(__file__).parents[2] / "golden" / "captures" / "plugin_exchange.jsonl"
 PORT = 9002

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pico_gz.testing.autopilot_twin import SubstringParser
-from pico_gz.wire.state import BatteryRecord, ImuRecord, StateRecord, WindvaneRecord, encode_state
+from pico_gz.wire.state import encode_state
+from pico_gz.wire.state_record import BatteryRecord, ImuRecord, StateRecord, WindvaneRecord
 
 CAPTURE = Path(__file__).parents[2] / "golden" / "captures" / "plugin_exchange.jsonl"
 FULL = StateRecord(

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from pico_gz.errors import DecodeError, EncodeError
 from pico_gz.wire.state import (
-    BatteryRecord,
-    ImuRecord,
-    SlowKeys,
-    StateRecord,
-    WindvaneRecord,
     decode_state,
     encode_plain_state,
     encode_state,
     quaternion_from_euler,
     read_state,
+)
+from pico_gz.wire.state_record import (
+    BatteryRecord,
+    ImuRecord,
+    SlowKeys,
+    StateRecord,
+    WindvaneRecord,
 )
 
 CAPTURES = Path(__file__).parents[2] / "golden" / "captures"

@@ -32,7 +32,8 @@ from pico_gz.vehicle.external.program import (
     AutopilotProcess,
     parameter_file,
 )
-from pico_gz.wire.state import ImuRecord, encode_plain_state
+from pico_gz.wire.state import encode_plain_state
+from pico_gz.wire.state_record import ImuRecord
 
 GOAL = 0.85
 _HOST = "127.0.0.1"
