@@ -1,4 +1,4 @@
-"""What all vehicles measured in one step, built when somebody reads it."""
+"""What all vehicles measured in one step, built when read."""
 
 from __future__ import annotations
 
