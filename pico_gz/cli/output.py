@@ -68,7 +68,7 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 )
 
 
-# Whoever has no more than this left has run out of memory, or is about to.
+# A process that has no more than this left has run out of memory, or is about to.
 _SPARE_BYTES = 16_000_000
 
 
