@@ -39,10 +39,8 @@ def main() -> int:
     os.chdir(ROOT)
     compiled.FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=compiled.FOLDER, prefix=".") as folder:
-        try:
-            build(Path(folder))
-        except Exception as exc:  # a compiler has many ways to fail, and has printed why
-            sys.stderr.write(f"The modules were not compiled: {exc} They run interpreted.\n")
+        if not build(Path(folder)):
+            sys.stderr.write("The C compiler failed (see above); the modules run interpreted.\n")
             return 1
         for old in compiled.FOLDER.iterdir():
             if not old.name.startswith("."):
@@ -61,10 +59,11 @@ def what_is_missing() -> str:
     return ""
 
 
-def build(folder: Path) -> None:
-    """Make the libraries in ``folder/lib``."""
+def build(folder: Path) -> bool:
+    """Make the libraries in ``folder/lib``; False when the C compiler or linker refuses."""
     from mypyc.build import mypycify
     from setuptools import Distribution
+    from setuptools.errors import CompileError, LinkError
 
     os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} {FLAGS}".strip()
     extensions = mypycify(
@@ -79,7 +78,11 @@ def build(folder: Path) -> None:
     command.build_lib = str(folder / "lib")
     command.build_temp = str(folder / "temp")
     command.ensure_finalized()
-    command.run()
+    try:
+        command.run()
+    except (CompileError, LinkError):  # it has printed why
+        return False
+    return True
 
 
 if __name__ == "__main__":
