@@ -71,7 +71,7 @@ have_ardurover() { [ -n "${PICO_GZ_ARDUROVER:-}" ] || have ardurover; }
 get_programs() {
     local may_install=$1 group
     local -a requirements
-    for group in clients browser containers docs release; do
+    for group in clients browser engines containers docs release; do
         mapfile -t requirements < <(group_requirements "$group")
         ensure_installed "$group" "${requirements[@]}" ||
             say "Not here: the pip packages of '$group' (${requirements[*]}); their tests are skipped."
