@@ -50,6 +50,9 @@ _EXPORTS = {
     "FreeRunning": "pico_gz.bridge.clock",
     "Autopilot": "pico_gz.core.autopilot",
     "AutopilotStatus": "pico_gz.core.autopilot",
+    "Fleet": "pico_gz.run.fleet_api",
+    "GroundLink": "pico_gz.vehicle.ground_link",
+    "Snapshot": "pico_gz.core.snapshot",
     "SitlPlatform": "pico_gz.vehicle.platform.platform",
     "PicoGzError": "pico_gz.errors",
 }

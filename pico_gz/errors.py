@@ -19,9 +19,11 @@
     |- SimulatorError                    carries the adapter and the vehicle ids concerned
     |    |- SimulatorConnectionError (ConnectionError)
     |    `- SimulatorTimeoutError (TimeoutError)
+    |- AutopilotError                    an autopilot raised before the run began
     |- LockstepError                     the fleet's clock cannot advance
     |    `- LockstepTimeoutError           names the vehicles that are waited for
     |- MavlinkError
+    |- SimulationTimeoutError (AssertionError)   it did not happen in its simulated time
     `- LaunchError                       command, exit code, last lines of output
 
 A bad datagram is counted and dropped where it arrives; a bad configuration stops at start.
@@ -107,6 +109,14 @@ class MissingProgramError(PicoGzError):
 
 class MissingPermissionError(PicoGzError, PermissionError):
     """A folder or file that this user may not write."""
+
+
+class SimulationTimeoutError(PicoGzError, AssertionError):
+    """Something did not happen within its simulated time; in a test, the test failed."""
+
+
+class AutopilotError(PicoGzError):
+    """An autopilot raised before the run began; the message names vehicle and class."""
 
 
 class MessageError(PicoGzError, ValueError):

@@ -70,6 +70,7 @@ class LightweightAdapter(SimulatorAdapter):
         self._rover_of = rover_of
         self._world = world or World()
         self.seed = self._choose_seed(config, seed)
+        self._models = models
         self._engine = FleetEngine(self._world, self.seed, models)
         self._rovers: dict[int, RoverSpec] = {}
         self._skid: set[int] = set()
@@ -174,6 +175,20 @@ class LightweightAdapter(SimulatorAdapter):
     def set_environment(self, vehicle_id: int, name: str, value: float) -> None:
         with self._lock:
             self._engine.set_parameter(vehicle_id, name, value)
+
+    def reseed(self, seed: int) -> None:
+        """Draw all random numbers anew from here on; what was drawn so far stays.
+
+        Biases that are drawn once, when a sensor is fitted, are those of the new seed.
+        """
+        with self._lock:
+            engine = FleetEngine(self._world, seed, self._models)
+            for config in self._vehicles.values():
+                spec = self._rovers[config.id]
+                engine.add(spec, fit_sensors(spec, config.id, config.noise), config.pose)
+            engine.load_state(self._engine.save_state())
+            self._engine, self.seed = engine, seed
+            self._fresh_truth = False
 
     def save_state(self) -> dict[str, Any]:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from pico_gz.adapters.contract import SimulatorAdapter
-from pico_gz.bridge.fleet import Fleet
+from pico_gz.bridge.fleet import VehicleList
 from pico_gz.bridge.fleet_stepper import PACING, FleetStepper
 from pico_gz.bridge.run_loop import RunLoop
 from pico_gz.errors import UnknownVehicleError
@@ -22,7 +22,7 @@ class Role(Enum):
     NONE = "none"
 
 
-def at_work(fleet: Fleet, stepper: FleetStepper, loop: RunLoop) -> tuple[Role, object]:
+def at_work(fleet: VehicleList, stepper: FleetStepper, loop: RunLoop) -> tuple[Role, object]:
     """The role of what runs now, and the object: a hook, an autopilot, a wire, an adapter.
 
     Read from marks that cost the step a store each: compiled code has no frames to look at.

@@ -13,7 +13,7 @@ from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.bridge import fleet_snapshot
 from pico_gz.bridge.at_work import Role, at_work
 from pico_gz.bridge.clock import Lockstep, TimeMode, check_duration, check_step_count
-from pico_gz.bridge.fleet import AutopilotGroup, Fleet, VehicleInstance
+from pico_gz.bridge.fleet import AutopilotGroup, VehicleInstance, VehicleList
 from pico_gz.bridge.fleet_stepper import FleetStepper
 from pico_gz.bridge.published import BridgeState, EventLog, FleetView
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
@@ -68,7 +68,7 @@ class SitlBridge:
         stop = threading.Event()
         self._clock = clock
         self._warn_s = rules.warn_ms / 1000.0
-        self._fleet = Fleet()
+        self._fleet = VehicleList()
         self._stepper = FleetStepper(
             self._fleet, self.events, rules=rules, clock=clock, stop=stop, on_stall=self._stalled
         )
@@ -412,7 +412,7 @@ class SitlBridge:
                 self._assign(vehicle, name)
             if vehicle.autopilot is not None and vehicle.platform is not None:
                 vehicle.autopilot.start(vehicle.platform)
-                vehicle.platform.hold_while_disarmed(lambda: vehicle.status().armed)
+                vehicle.platform.hold_while_disarmed(lambda: vehicle.checked_status().armed)
         except BaseException:
             self._despawn(vehicle.id)
             raise

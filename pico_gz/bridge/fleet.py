@@ -104,7 +104,17 @@ class VehicleInstance(Snapshot):
             return AutopilotStatus(mode="external")
         if self.autopilot is None:
             return AutopilotStatus(mode="none", done=True)
-        return self.autopilot.status()
+        try:
+            return self.checked_status()
+        except Exception:  # the step that needs it reports the vehicle
+            return AutopilotStatus(mode="RAISED")
+
+    def checked_status(self) -> AutopilotStatus:
+        """The autopilot's status; raises what it raises."""
+        status = self.autopilot.status() if self.autopilot is not None else None
+        if not isinstance(status, AutopilotStatus):
+            raise TypeError(f"status() returned {status!r}, not an AutopilotStatus")
+        return status
 
     def neutral(self, now_us: int) -> ActuatorCommands:
         """The command that moves nothing."""
@@ -151,7 +161,7 @@ class AutopilotGroup(Protocol):
         """Release sockets and threads; harmless when called twice."""
 
 
-class Fleet:
+class VehicleList:
     """Vehicles by id, always iterated in id order.
 
     Attributes:

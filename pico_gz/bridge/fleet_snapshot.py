@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pico_gz.bridge.fleet import Fleet
+from pico_gz.bridge.fleet import VehicleList
 from pico_gz.bridge.fleet_stepper import FleetStepper
 from pico_gz.bridge.timeline import Timeline
 from pico_gz.core.messages import SensorData
@@ -25,7 +25,7 @@ class Restored(NamedTuple):
     is_whole: bool
 
 
-def save(stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -> bytes:
+def save(stepper: FleetStepper, fleet: VehicleList, timeline: Timeline) -> bytes:
     """Everything that changes during a run, as MessagePack."""
     return msgspec.msgpack.encode(
         {
@@ -52,7 +52,7 @@ def of_adapters(time_us: int, states: Mapping[str, Mapping[str, Any]]) -> bytes:
     )
 
 
-def load(data: bytes, stepper: FleetStepper, fleet: Fleet, timeline: Timeline) -> Restored:
+def load(data: bytes, stepper: FleetStepper, fleet: VehicleList, timeline: Timeline) -> Restored:
     """Put everything back.
 
     What acts before a step must be the same as in the snapshot; observers may be others.
@@ -90,7 +90,7 @@ def _put_back_adapters(saved: Mapping[str, Any], stepper: FleetStepper) -> Resto
     return Restored(time_us, dict(stepper.records), is_whole=False)
 
 
-def _put_back(saved: Mapping[str, Any], stepper: FleetStepper, fleet: Fleet) -> Restored:
+def _put_back(saved: Mapping[str, Any], stepper: FleetStepper, fleet: VehicleList) -> Restored:
     _require_same("adapters", saved["adapters"], stepper.adapters)
     _require_same("vehicles", saved["vehicles"], {str(i): None for i in fleet.ids()})
     hooks = stepper.before_step.stateful()

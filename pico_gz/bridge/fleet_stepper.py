@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from pico_gz.bridge.fleet import AutopilotGroup, Fleet, VehicleInstance
+from pico_gz.bridge.fleet import AutopilotGroup, VehicleInstance, VehicleList
 from pico_gz.bridge.observers import HookList
 from pico_gz.bridge.published import BridgeEvent, BridgeState, EventLog, FleetView
 from pico_gz.bridge.registered_adapter import RegisteredAdapter
@@ -71,7 +71,7 @@ class FleetStepper:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: VehicleList,
         events: EventLog,
         *,
         rules: StallRules,

@@ -14,6 +14,8 @@ from math import isfinite
 
 import msgspec
 
+from pico_gz.core.frames import yaw_from_quat
+from pico_gz.core.portable_math import DEG_PER_RAD
 from pico_gz.errors import MessageError
 
 Vector3 = tuple[float, float, float]
@@ -240,6 +242,11 @@ class VehicleTruth(msgspec.Struct, frozen=True, gc=False):
     accel_ned_mps2: Vector3 = (0.0, 0.0, 0.0)
     angular_accel_frd_radps2: Vector3 = (0.0, 0.0, 0.0)
     wind_ned_mps: Vector3 = (0.0, 0.0, 0.0)
+
+    @property
+    def yaw_deg(self) -> float:
+        """Heading, clockwise from north, -180..180 [degrees]."""
+        return yaw_from_quat(self.quat_wxyz) * DEG_PER_RAD
 
 
 class SensorCapabilities(msgspec.Struct, frozen=True, kw_only=True):

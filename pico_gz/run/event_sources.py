@@ -65,9 +65,14 @@ class TextReporter(Snapshot):
         # vehicle id -> warning -> when it was reported, since the last text that was no warning.
         self._warned_us: dict[int, dict[str, int]] = {}
         # Known now: who is taken out of the run may still say something.
-        self._names = {i: bridge.get_vehicle(i).config.label for i in speakers}
+        self._names: dict[int, str] = {}
         for vehicle_id, speaker in speakers.items():
-            speaker.listen(self._listener(vehicle_id))
+            self.add(vehicle_id, speaker)
+
+    def add(self, vehicle_id: int, speaker: Speaker) -> None:
+        """Report what this one says too."""
+        self._names[vehicle_id] = self._bridge.get_vehicle(vehicle_id).config.label
+        speaker.listen(self._listener(vehicle_id))
 
     def _listener(self, vehicle_id: int) -> Callable[[StatusText], None]:
         return lambda said: self.report(vehicle_id, said)
@@ -94,6 +99,10 @@ class ScriptListener(Snapshot):
         self._bridge = bridge
         self._said = dict.fromkeys(vehicle_ids, "")
         self._next_look_us = 0
+
+    def add(self, vehicle_id: int) -> None:
+        """Report what this one says too."""
+        self._said[vehicle_id] = ""
 
     def __call__(self, view: FleetView) -> None:
         """Ask all of them, ten times a simulated second."""
@@ -141,7 +150,7 @@ class SimParameterSync(Snapshot):
     ) -> None:
         self._bridge = bridge
         self._fail = fail
-        self._vehicles = dict(vehicles)
+        self._vehicles = vehicles  # may grow and shrink between steps
         self._next_look_us = 0
 
     def __call__(self, now_us: int) -> None:

@@ -36,6 +36,19 @@ def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
 EXTRA_KEYS_FOR = "pico_trail"
 
 
+def external_vehicle(plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan) -> ExternalVehicle:
+    """How the wire serves one vehicle."""
+    return ExternalVehicle(
+        vehicle_id=plan.id,
+        fdm_port=ports.vehicle(plan.id).server,
+        drive=plan.rover.drive,
+        channels=plan.config.channels,
+        # What Gazebo's IMU measures is passed through as it is.
+        imu=ImuSource.SENSOR if plan.id in fleet.on_gazebo() else ImuSource.TRUTH,
+        extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
+    )
+
+
 def make_fdm_server(
     fleet: FleetConfig,
     ports: PortPlan,
@@ -45,20 +58,8 @@ def make_fdm_server(
     on_event: Callable[[str, str, int], None],
 ) -> FdmServer:
     """Bind the wire of every external vehicle."""
-    on_gazebo = fleet.on_gazebo()
     return FdmServer(
-        [
-            ExternalVehicle(
-                vehicle_id=plan.id,
-                fdm_port=ports.vehicle(plan.id).server,
-                drive=plan.rover.drive,
-                channels=plan.config.channels,
-                # What Gazebo's IMU measures is passed through as it is.
-                imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
-                extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
-            )
-            for plan in external_plans(fleet)
-        ],
+        [external_vehicle(plan, fleet, ports) for plan in external_plans(fleet)],
         profile=fleet.ardupilot,
         lockstep=lockstep,
         host=fleet.net.bind,

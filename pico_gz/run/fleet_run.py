@@ -45,18 +45,19 @@ from pico_gz.run.health import FleetHealth, with_health
 from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
 from pico_gz.run.overload import PaceMonitor
+from pico_gz.run.pilots import Pilots
 from pico_gz.run.rc_setup import RcFeeder, open_rc
 from pico_gz.run.recording.run_folder import RunFolder, kept_params
 from pico_gz.run.result import RunResult, summarize
 from pico_gz.run.simulators import choose_adapters, local_frame, make_adapters
-from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter, spawn_vehicles
+from pico_gz.run.vehicle_setup import MissionStarter, spawn_vehicles
 from pico_gz.run.verdict import Verdict
 from pico_gz.run.view_access import OpenView, RunHandle, VehicleCommands
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
-    from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
+    from pico_gz.mavlink.fleet_mavlink import FleetMavlink
     from pico_gz.vehicle.external.fdm_server import FdmServer
     from pico_gz.vehicle.rc.keyboard import Keyboard
 
@@ -74,6 +75,9 @@ class FleetRun:
         fail: breaks and repairs units of vehicles; once it is open.
         health: which vehicles are in trouble; once it is open.
         monitor: whether the run keeps its pace.
+        pilots: the autopilots that can be commanded.
+        mavlink: its ground links; ``None`` without any.
+        closing: what is closed at the end, last first.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -92,23 +96,27 @@ class FleetRun:
         self.monitor = PaceMonitor(self.bridge)
         self.control_path: Path | None = None
         self.keyboard: Keyboard | None = None
+        self.pilots = Pilots()
+        self._listener: ScriptListener | None = None
+        self._handle: RunHandle | None = None
+        self.mavlink: FleetMavlink | None = None
         self._meter = SpeedMeter(self.bridge)
         self._start_folder = _working_folder()
-        self._verdict = Verdict(self.bridge, self.fleet)
+        self._verdict = Verdict(self.bridge, lambda: self.fleet)
         if self.options.until_done:
             self._verdict.require_end()
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
         self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
-        self._closing = contextlib.ExitStack()
+        self.closing = contextlib.ExitStack()
 
     def __enter__(self) -> FleetRun:
         """Open everything, or nothing; a run that did not begin leaves no recording."""
         try:
             with contextlib.ExitStack() as opened:
                 self._open(opened)
-                self._closing = opened.pop_all()
+                self.closing = opened.pop_all()
         except BaseException:
             if self._folder is not None:
                 self._folder.discard()
@@ -117,7 +125,7 @@ class FleetRun:
 
     def __exit__(self, *_: object) -> None:
         """Close everything, last opened first."""
-        self._closing.close()
+        self.closing.close()
 
     def run(self, until: Callable[[FleetView], bool] | None = None) -> RunResult:
         """Run for the asked duration, until all vehicles are done, or until ``stop``."""
@@ -159,6 +167,24 @@ class FleetRun:
         """Whether a mission can never be completed, and no time was given for it."""
         asked = self.options.duration_s is not None or self.options.timeout_s is not None
         return self.options.until_done and not asked and bool(self._verdict.impossible)
+
+    # --- vehicles that come later -------------------------------------------------------------
+
+    def set_fleet(self, fleet: FleetConfig) -> None:
+        """Replace the fleet and its ports, when a vehicle joins."""
+        self.fleet = fleet
+        self.ports = fleet.port_plan(
+            own_world=has_own_world(fleet), dashboard=self.options.dashboard is not None
+        )
+        if self._handle is not None:
+            self._handle.fleet = fleet
+
+    def listen_to(self, vehicle_id: int) -> None:
+        """Report the last message of an autopilot without status texts."""
+        if self._listener is None:
+            self._listener = ScriptListener(self.bridge, ())
+            self.bridge.after_step.add(self._listener)
+        self._listener.add(vehicle_id)
 
     def stop(self) -> None:
         """End the run after the step under way."""
@@ -211,7 +237,8 @@ class FleetRun:
         adapters = make_adapters(self.fleet, self.options, self.notes.append)
         for adapter in adapters:
             bridge.register_adapter(adapter)
-        commanded, to_start = self._spawn(opened)
+        to_start = self._spawn(opened)
+        commanded = self.pilots.commanded
         if address_space_limit() is not None:
             bridge.before_step.add(require_memory)
         bridge.after_step.add(self._trace)
@@ -223,23 +250,21 @@ class FleetRun:
         fail = self.fail = FailureSwitch(bridge, feeder)
         fail.external = server
         if self.options.record_dir is not None:
-            self._open_recording(opened, self.options.record_dir, commanded)
-        self._hear_vehicles(commanded)
+            self._open_recording(opened, self.options.record_dir)
+        self._hear_vehicles()
         require_memory()
         if self.options.view:
             self._open_view(opened)
             require_memory()
-        self._watch_health(commanded, adapters)
+        self._watch_health(adapters)
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
         self._verdict.expect(commanded, starter, self.frame)
-        if commanded:
-            parameters = {i: pilot.params for i, pilot in commanded.items()}
-            bridge.before_step.add(SimParameterSync(bridge, parameters, fail))
+        bridge.before_step.add(SimParameterSync(bridge, self.pilots.sim_parameters, fail))
         if commanded and self.options.mavlink:
-            self._open_mavlink(opened, commanded, fail)
+            self.open_mavlink(opened)
         bridge.after_step.add(self._meter)
-        self._open_commands(opened, commanded, starter)
+        self._open_commands(opened, starter)
         require_memory()
 
     def _placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
@@ -249,9 +274,7 @@ class FleetRun:
         first_start = self.fleet.vehicles[0].config.pose
         return shifted(lists, self.frame, plan.config.pose, first_start)
 
-    def _spawn(
-        self, opened: contextlib.ExitStack
-    ) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
+    def _spawn(self, opened: contextlib.ExitStack) -> list[GcsVehicle]:
         commanded, to_start = spawn_vehicles(
             self.bridge,
             self.fleet,
@@ -260,16 +283,16 @@ class FleetRun:
             param_dir=self._param_dir(),
             relative_missions=self.options.relative_missions,
         )
-        for pilot in commanded.values():
+        for vehicle_id, pilot in commanded.items():
+            self.pilots.add(vehicle_id, pilot)
             opened.callback(pilot.params.flush)
         self._note_kept_parameters()
-        return commanded, to_start
+        return to_start
 
     def _open_recording(
         self,
         opened: contextlib.ExitStack,
         folder: Path,
-        commanded: Mapping[int, RoverAutopilot],
     ) -> None:
         from pico_gz.run.recording.recorder import RunRecording
 
@@ -281,14 +304,17 @@ class FleetRun:
             options={name: getattr(self.options, name) for name in kept},
         )
         recording = RunRecording(
-            self._folder, self.bridge, self.frame, commanded, lambda: self.result().as_dict()
+            self._folder,
+            self.bridge,
+            self.frame,
+            self.pilots.commanded,
+            lambda: self.result().as_dict(),
         )
         opened.callback(recording.close)
 
     def _open_commands(
         self,
         opened: contextlib.ExitStack,
-        commanded: Mapping[int, RoverAutopilot],
         starter: MissionStarter,
     ) -> None:
         """Open what commands come through: the control socket and the browser view."""
@@ -297,7 +323,8 @@ class FleetRun:
             name: with_health(command, self.health, lambda: self.monitor.pace)
             for name, command in control_commands(bridge, fail, self.about, fail.note_of).items()
         }
-        orders = VehicleCommands(bridge, self.fleet, self.frame, commanded).table(fail, starter)
+        vehicles = VehicleCommands(bridge, lambda: self.fleet, self.frame, self.pilots.commanded)
+        orders = vehicles.table(fail, starter)
         if self.options.control:
             status = commands["status"]
             answered = {name: with_status(order, bridge, status) for name, order in orders.items()}
@@ -305,28 +332,25 @@ class FleetRun:
             self._open_control(opened, {**commands, **answered, **own})
         if self.options.dashboard is not None:
             del orders["mission"]  # a browser may not name files of this machine
-            self._open_dashboard(
-                opened, self.options.dashboard, commanded, {**commands, **orders}, fail
-            )
+            self._open_dashboard(opened, self.options.dashboard, {**commands, **orders}, fail)
 
-    def _hear_vehicles(self, commanded: Mapping[int, RoverAutopilot]) -> None:
+    def _hear_vehicles(self) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        self.bridge.timeline.add_state("texts", TextReporter(self.bridge, commanded))
-        scripts = [
-            p.id for p in self.fleet.vehicles if p.config.autopilot.startswith(SCRIPT_PREFIX)
-        ]
-        if scripts:
-            self.bridge.after_step.add(ScriptListener(self.bridge, scripts))
+        texts = TextReporter(self.bridge, {})
+        self.pilots.report_texts(texts)
+        self.bridge.timeline.add_state("texts", texts)
+        silent = ("external", "none")  # the others report a last message, if not texts
+        for plan in self.fleet.vehicles:
+            if plan.id not in self.pilots.commanded and plan.config.autopilot not in silent:
+                self.listen_to(plan.id)
 
-    def _watch_health(
-        self, commanded: Mapping[int, RoverAutopilot], adapters: Sequence[SimulatorAdapter]
-    ) -> None:
+    def _watch_health(self, adapters: Sequence[SimulatorAdapter]) -> None:
         own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
         if own and self.options.contacts:
             self.bridge.after_step.add(ContactReporter(self.bridge, own))
         self.health = FleetHealth(
             self.bridge,
-            commanded,
+            self.pilots.alarmed,
             lambda: self.fail.active,
             lambda: [contact for adapter in own for contact in adapter.touching()],
         )
@@ -388,13 +412,14 @@ class FleetRun:
             ),
         )
 
-    def _open_mavlink(
+    def open_mavlink(
         self,
         opened: contextlib.ExitStack,
-        commanded: Mapping[int, GcsVehicle],
-        fail: FailureSwitch,
     ) -> None:
+        """Open the ground links of all autopilots that can be commanded."""
         from pico_gz.run.mavlink_setup import TruthReader, make_mavlink, mavlink_lines
+
+        commanded, fail = self.pilots.commanded, self.fail
 
         mavlink = make_mavlink(
             self.fleet,
@@ -409,6 +434,7 @@ class FleetRun:
         )
         mavlink.open()
         opened.callback(mavlink.close)
+        self.mavlink = mavlink
         fail.link = mavlink.set_link_failure
         self._connections += mavlink_lines(self.fleet, self.ports, commanded)
         self.bridge.before_step.add(mavlink.service)
@@ -454,22 +480,20 @@ class FleetRun:
         self,
         opened: contextlib.ExitStack,
         open_view: OpenView,
-        pilots: Mapping[int, GcsVehicle],
         commands: Mapping[str, Command],
         fail: FailureSwitch,
     ) -> None:
-        view = open_view(
-            RunHandle(
-                fleet=self.fleet,
-                bridge=self.bridge,
-                frame=self.frame,
-                pilots=pilots,
-                commands=commands,
-                failures=lambda: fail.active,
-                troubles=lambda: self.health.troubles,
-                pace=lambda: self.monitor.pace,
-            )
+        self._handle = RunHandle(
+            fleet=self.fleet,
+            bridge=self.bridge,
+            frame=self.frame,
+            pilots=self.pilots.commanded,
+            commands=commands,
+            failures=lambda: fail.active,
+            troubles=lambda: self.health.troubles,
+            pace=lambda: self.monitor.pace,
         )
+        view = open_view(self._handle)
         opened.callback(view.close)
         self._connections.append(view.line)
 

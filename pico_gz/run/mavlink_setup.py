@@ -14,7 +14,7 @@ from pico_gz.core.ports import Link, LinkKind, PortPlan
 from pico_gz.mavlink.fleet_mavlink import FleetMavlink, MavlinkSettings, VehicleLinkPlan
 from pico_gz.mavlink.signing import load_key
 from pico_gz.mavlink.telemetry import SimState
-from pico_gz.run.config.fleet import FleetConfig
+from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.outside import DOCKER_HOST
 
 _GRAVITY_MPS2 = 9.80665
@@ -55,6 +55,18 @@ def _state(truth: VehicleTruth, frame: LocalFrame) -> SimState:
     )
 
 
+def link_plan(
+    plan: VehiclePlan,
+    fleet: FleetConfig,
+    ports: PortPlan,
+    vehicle: GcsVehicle,
+    truth: TruthReader,
+) -> VehicleLinkPlan:
+    """The links of one vehicle."""
+    target = Link(LinkKind.UDPOUT, fleet.net.gcs_host, ports.vehicle(plan.id).mavlink)
+    return VehicleLinkPlan(plan.id, vehicle, (target, *plan.links), truth.of(plan.id))
+
+
 def make_mavlink(
     fleet: FleetConfig,
     ports: PortPlan,
@@ -71,15 +83,7 @@ def make_mavlink(
         ConfigError: the signing key cannot be used.
     """
     plans = [
-        VehicleLinkPlan(
-            plan.id,
-            vehicles[plan.id],
-            (
-                Link(LinkKind.UDPOUT, fleet.net.gcs_host, ports.vehicle(plan.id).mavlink),
-                *plan.links,
-            ),
-            truth.of(plan.id),
-        )
+        link_plan(plan, fleet, ports, vehicles[plan.id], truth)
         for plan in fleet.vehicles
         if plan.id in vehicles
     ]

@@ -167,6 +167,7 @@ def _rerun_seed(
     recorded.require_files()
     asked = run.facts.get("options", {})
     _require_own_pilots(recorded)
+    recorded.require_autopilots()
     options = RunOptions(
         demo=bool(asked.get("demo", False)),
         rc=recorded.rc,

@@ -10,13 +10,20 @@ from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.core.autopilot import Autopilot
 from pico_gz.core.board_options import PlatformOptions
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType, Result
+from pico_gz.core.ground_control import (
+    GcsParams,
+    GcsVehicle,
+    MissionItem,
+    MissionType,
+    Result,
+)
 from pico_gz.core.memory_limit import require_memory
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
-from pico_gz.errors import ConfigError
+from pico_gz.errors import AutopilotError, ConfigError, PicoGzError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.missions import shifted
+from pico_gz.vehicle.own_autopilots import is_commandable, make_autopilot
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
 if TYPE_CHECKING:
@@ -139,7 +146,7 @@ def spawn_vehicles(
     demo: bool,
     param_dir: Path | None = None,
     relative_missions: bool = False,
-) -> tuple[dict[int, RoverAutopilot], list[GcsVehicle]]:
+) -> tuple[dict[int, GcsVehicle], list[GcsVehicle]]:
     """Put every vehicle of the fleet into the bridge.
 
     Args:
@@ -153,12 +160,42 @@ def spawn_vehicles(
     Returns:
         The vehicles that a ground station can command, and those of them with a mission to start.
     """
-    commanded: dict[int, RoverAutopilot] = {}
+    commanded: dict[int, GcsVehicle] = {}
     to_start: list[GcsVehicle] = []
     for plan in fleet.vehicles:
         require_memory()
-        pilot = make_pilot(plan, param_dir)
-        external = plan.config.autopilot == "external"
+        pilot = spawn_vehicle(bridge, fleet, plan, param_dir)
+        if pilot is None:
+            continue
+        commanded[plan.id] = pilot
+        first_start = fleet.vehicles[0].config.pose if relative_missions else None
+        if plan.mission is not None:
+            give_mission(pilot, plan.mission, plan.config, frame, first_start)
+        elif demo and plan.config.autopilot == BUILT_IN:
+            square = demo_square(plan.config.pose, frame)
+            load_items(pilot, MissionType.MISSION, square, plan.config.label)
+        if has_mission(pilot):
+            to_start.append(pilot)
+    return commanded, to_start
+
+
+def has_mission(pilot: GcsVehicle) -> bool:
+    """Whether there is something to drive to; item 0 is home."""
+    return len(pilot.missions.items(MissionType.MISSION)) > 1
+
+
+def spawn_vehicle(
+    bridge: SitlBridge, fleet: FleetConfig, plan: VehiclePlan, param_dir: Path | None = None
+) -> GcsVehicle | None:
+    """Put one vehicle into the bridge; returns it if a ground station can command it.
+
+    Raises:
+        ConfigError: its autopilot cannot be made, or does not take its files.
+        AutopilotError: its autopilot raised.
+    """
+    pilot = make_pilot(fleet, plan, param_dir)
+    external = plan.config.autopilot == "external"
+    try:
         bridge.spawn_vehicle(
             plan.config,
             pilot,
@@ -166,18 +203,22 @@ def spawn_vehicles(
             drive=plan.rover.drive,
             external=external,
         )
-        if plan.config.autopilot == BUILT_IN:
-            rover = cast("RoverAutopilot", pilot)
-            commanded[plan.id] = rover
-            first_start = fleet.vehicles[0].config.pose if relative_missions else None
-            if plan.mission is not None:
-                give_mission(rover, plan.mission, plan.config, frame, first_start)
-            elif demo:
-                square = demo_square(plan.config.pose, frame)
-                load_items(rover, MissionType.MISSION, square, plan.config.label)
-            if len(rover.missions.items(MissionType.MISSION)) > 1:  # item 0 is home
-                to_start.append(rover)
-    return commanded, to_start
+    except PicoGzError:
+        raise
+    except Exception as error:
+        raise AutopilotError(
+            f"{plan.config.label}: {type(error).__name__} in start() of its autopilot "
+            f"{plan.config.autopilot}: {error}"
+        ) from error
+    if not external and is_commandable(pilot):
+        return cast(GcsVehicle, pilot)
+    if plan.mission is not None and not external:
+        raise ConfigError(
+            f"{plan.config.label} has a mission, and its autopilot {plan.config.autopilot} takes "
+            "none.",
+            hint="An autopilot with missions implements GcsVehicle; GroundLink is a start.",
+        )
+    return None
 
 
 def make_platform(plan: VehiclePlan) -> SitlPlatform:
@@ -187,7 +228,9 @@ def make_platform(plan: VehiclePlan) -> SitlPlatform:
     )
 
 
-def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | None:
+def make_pilot(
+    fleet: FleetConfig, plan: VehiclePlan, param_dir: Path | None = None
+) -> Autopilot | None:
     """What drives a vehicle in this process; ``None`` for ``external`` and ``none``."""
     wanted = plan.config.autopilot
     if wanted in ("external", "none"):
@@ -198,10 +241,26 @@ def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | 
         return make_script(wanted.removeprefix(SCRIPT_PREFIX))
     if wanted == BUILT_IN:
         return _make_rover_autopilot(plan, param_dir)
-    raise ConfigError(
-        f"{plan.config.label}: unknown autopilot {wanted!r}.",
-        hint="builtin, external, none or script:NAME",
-    )
+    own, label = fleet.autopilot_plan(wanted), plan.config.label
+    pilot = make_autopilot(own.type, own.options, label, fleet.module_folder)
+    if plan.params is not None:
+        _give_params(pilot, plan.params, label)
+    return pilot
+
+
+def _give_params(pilot: Autopilot, file: Path, label: str) -> None:
+    """Set the parameters of a file, as a ground station would."""
+    from pico_gz.vehicle.autopilot.parameters import read_parameter_file
+
+    params: GcsParams | None = getattr(pilot, "params", None)
+    if params is None or not is_commandable(pilot):
+        raise ConfigError(f"{label} has a parameter file, and its autopilot has no parameters.")
+    unknown = [
+        name for name, value in read_parameter_file(file).items() if params.set(name, value) is None
+    ]
+    if unknown:
+        raise ConfigError(f"{label} has no parameter {', '.join(unknown[:5])} ({file}).")
+    params.drain_changes()
 
 
 def _make_rover_autopilot(plan: VehiclePlan, param_dir: Path | None) -> RoverAutopilot:

@@ -12,18 +12,19 @@ from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.bridge.timeline import Marks
 from pico_gz.core.autopilot import AutopilotStatus
 from pico_gz.core.frames import LocalFrame
-from pico_gz.core.ground_control import GcsVehicle, MissionType
+from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.core.units import us_from_seconds
 from pico_gz.core.vehicle_config import WORLD_HEIGHT_M, WORLD_RADIUS_M
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.missions import mission_time_s, script_time_s
-from pico_gz.run.vehicle_setup import SCRIPT_PREFIX, MissionStarter
+from pico_gz.run.vehicle_setup import BUILT_IN, SCRIPT_PREFIX, MissionStarter, has_mission
 
 # The limit of --until-done without --timeout or --duration.
 LIMIT_FACTOR = 3.0
 LIMIT_MARGIN_S = 60.0
+OWN_AUTOPILOT_S = 180.0  # nothing is known of what it is to do
 _STANDS_MPS = 0.03
 _GAVE_UP = "gave up"  # how a script reports that it cannot make its moves
 
@@ -43,7 +44,7 @@ class Verdict:
         impossible: vehicle id -> why it can never be done, as things stand at the start.
     """
 
-    def __init__(self, bridge: SitlBridge, fleet: FleetConfig) -> None:
+    def __init__(self, bridge: SitlBridge, fleet: Callable[[], FleetConfig]) -> None:
         self._bridge = bridge
         self._fleet = fleet
         self._raised: dict[int, list[str]] = {}
@@ -80,7 +81,7 @@ class Verdict:
         Raises:
             ConfigError: nothing drives any of them, or one cannot report its end.
         """
-        kinds = {plan.config.label: plan.config.autopilot for plan in self._fleet.vehicles}
+        kinds = {plan.config.label: plan.config.autopilot for plan in self._fleet().vehicles}
         if all(kind == "none" for kind in kinds.values()):
             raise ConfigError(
                 "--until-done with autopilot 'none' has nothing to wait for.",
@@ -97,15 +98,16 @@ class Verdict:
         self, commanded: Mapping[int, GcsVehicle], starter: MissionStarter, frame: LocalFrame
     ) -> None:
         """Work out how long the vehicles take, and which of them can never be done."""
-        for plan in self._fleet.vehicles:
-            pilot = commanded.get(plan.id)
-            if pilot is not None:
+        for plan in self._fleet().vehicles:
+            pilot, autopilot = commanded.get(plan.id), plan.config.autopilot
+            if pilot is not None and has_mission(pilot):
                 self._expected_s[plan.id] = mission_time_s(pilot, frame, plan.config.pose)
-                if len(pilot.missions.items(MissionType.MISSION)) < 2:  # item 0 is home
-                    self.impossible[plan.id] = "it has no mission"
-            elif plan.config.autopilot.startswith(SCRIPT_PREFIX):
-                seconds = script_time_s(plan.config.autopilot, plan.rover.drive)
-                self._expected_s[plan.id] = seconds
+            elif autopilot == BUILT_IN:
+                self.impossible[plan.id] = "it has no mission"
+            elif autopilot.startswith(SCRIPT_PREFIX):
+                self._expected_s[plan.id] = script_time_s(autopilot, plan.rover.drive)
+            elif autopilot not in ("external", "none"):
+                self._expected_s[plan.id] = OWN_AUTOPILOT_S
             if self._expected_s.get(plan.id) == inf:
                 del self._expected_s[plan.id]
                 self.impossible[plan.id] = "what it is to do has no end"
@@ -137,12 +139,12 @@ class Verdict:
         return sorted(found, key=lambda problem: problem.vehicle_id)
 
     def _problem(self, vehicle_id: int, reason: str) -> Problem:
-        name = self._fleet.vehicle(vehicle_id).config.label if vehicle_id else "the run"
+        name = self._fleet().vehicle(vehicle_id).config.label if vehicle_id else "the run"
         return Problem(vehicle_id=vehicle_id, name=name, reason=reason)
 
     def _errors(self) -> Iterator[Problem]:
         for vehicle_id, texts in self._raised.items():
-            known = any(plan.id == vehicle_id for plan in self._fleet.vehicles)
+            known = any(plan.id == vehicle_id for plan in self._fleet().vehicles)
             times = f" ({len(texts)} times)" if len(texts) > 1 else ""
             yield self._problem(vehicle_id if known else 0, texts[0] + times)
 
@@ -154,7 +156,7 @@ class Verdict:
 
     def _unfinished(self, *, stopped: bool) -> Iterator[Problem]:
         present = set(self._bridge.list_vehicles())
-        for plan in self._fleet.vehicles:
+        for plan in self._fleet().vehicles:
             if plan.config.autopilot == "none":
                 continue
             if plan.id not in present:
@@ -176,7 +178,8 @@ class Verdict:
             return f"its mission did not start within {time_s:.0f} s{said}"
         if not status.armed:
             return f"it was disarmed{to}{said}"
-        if status.mode and status.mode != "AUTO" and not status.mode.startswith("script:"):
+        is_built_in = self._fleet().vehicle(vehicle_id).config.autopilot == BUILT_IN
+        if is_built_in and status.mode and status.mode != "AUTO":
             return f"it is in {status.mode} instead of AUTO{to}{said}"
         truth = self._bridge.view.truth.get(vehicle_id)
         if truth is not None and hypot(*truth.velocity_ned_mps[:2]) < _STANDS_MPS:

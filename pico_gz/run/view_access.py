@@ -36,7 +36,7 @@ class VehicleCommands:
     def __init__(
         self,
         bridge: SitlBridge,
-        fleet: FleetConfig,
+        fleet: Callable[[], FleetConfig],
         frame: LocalFrame,
         pilots: Mapping[int, GcsVehicle],
     ) -> None:
@@ -126,10 +126,10 @@ class VehicleCommands:
         path = Path(str(request.get("path", "")))
         wanted = integer(request, "id", ALL_VEHICLES, 255)
         relative = wanted == ALL_VEHICLES or request.get("relative") is True
-        first_start = self._fleet.vehicles[0].config.pose if relative else None
+        first_start = self._fleet().vehicles[0].config.pose if relative else None
 
         def load(vehicle_id: int, pilot: GcsVehicle) -> None:
-            config = self._fleet.vehicle(vehicle_id).config
+            config = self._fleet().vehicle(vehicle_id).config
             give_mission(pilot, path, config, self._frame, first_start)
             pilot.missions.set_current(1)
             starter.start(pilot)
@@ -146,7 +146,7 @@ class VehicleCommands:
         for vehicle_id, units in fail.active.items():
             for unit in units:
                 fail(vehicle_id, unit, "ok")
-        for plan in self._fleet.vehicles:
+        for plan in self._fleet().vehicles:
             if plan.id not in self._bridge.list_vehicles():
                 continue
             pilot, pose = self._pilots.get(plan.id), plan.config.pose
@@ -175,12 +175,12 @@ def _together(refusals: list[str]) -> str:
     return f"{len(refusals)} refuse: {'; '.join(named)}{rest}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunHandle:
     """A run as its observers see it.
 
     Attributes:
-        fleet: with every adapter decided.
+        fleet: with every adapter decided; another one when a vehicle has joined.
         bridge: adapters, vehicles and clock.
         frame: the fleet's geodetic origin.
         pilots: the vehicles that can be commanded; called on the simulation thread only.

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from pico_gz.core.messages import VehicleTruth
 from pico_gz.errors import ConfigError
-from pico_gz.testing.sitl import RoverHandle, Sitl
+from pico_gz.run.fleet_api import Fleet
+from pico_gz.run.rover_handle import RoverHandle
 
 Point = tuple[float, float]
-Subject = TypeVar("Subject", Sitl, RoverHandle)
+Subject = TypeVar("Subject", Fleet, RoverHandle)
 
 _LIGHTWEIGHT = "lightweight"
 
@@ -61,15 +62,15 @@ def assert_path_within(
         )
 
 
-def assert_no_contact(subject: Sitl | RoverHandle) -> None:
+def assert_no_contact(subject: Fleet | RoverHandle) -> None:
     """No rover (or not this one) has touched anything.
 
     Raises:
         ConfigError: nothing has been driven, or contacts are not reported in this run.
     """
     __tracebackhide__ = True
-    rovers = subject.rovers if isinstance(subject, Sitl) else [subject]
-    sitl = subject if isinstance(subject, Sitl) else subject.sitl
+    rovers = subject.rovers if isinstance(subject, Fleet) else [subject]
+    sitl = subject if isinstance(subject, Fleet) else subject.sitl
     for rover in rovers:
         _require_contacts_reported(rover)
         _driven(rover)
@@ -80,7 +81,7 @@ def assert_no_contact(subject: Sitl | RoverHandle) -> None:
     )
 
 
-def assert_min_separation(sitl: Sitl, min_m: float) -> None:
+def assert_min_separation(sitl: Fleet, min_m: float) -> None:
     """No two rovers have been nearer than ``min_m`` (between their origins) at one time.
 
     Raises:
@@ -119,7 +120,7 @@ def assert_never(subject: Subject, condition: Callable[[Subject], bool], message
     """From now on, fail the test in the first step in which ``condition(subject)`` is true."""
     __tracebackhide__ = True
 
-    def check(sitl: Sitl) -> None:
+    def check(sitl: Fleet) -> None:
         __tracebackhide__ = True
         if condition(subject):
             states = "; ".join(repr(rover) for rover in sitl)
@@ -127,7 +128,7 @@ def assert_never(subject: Subject, condition: Callable[[Subject], bool], message
                 f"{message or 'What must never be'}: so at {sitl.time_s:.2f} s: {states}"
             )
 
-    sitl: Sitl = subject if isinstance(subject, Sitl) else subject.sitl
+    sitl: Fleet = subject if isinstance(subject, Fleet) else subject.sitl
     sitl.check_every_step(check)
 
 

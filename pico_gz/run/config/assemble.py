@@ -13,7 +13,7 @@ from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, WORLD_RADIUS_M, check_nam
 from pico_gz.errors import MessageError
 from pico_gz.run.config import checks
 from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
-from pico_gz.run.config.fleet import AdapterPlan, FleetConfig, VehiclePlan
+from pico_gz.run.config.fleet import AdapterPlan, AutopilotPlan, FleetConfig, VehiclePlan
 from pico_gz.run.config.named_files import NamedFiles, check_readable, check_signing_key
 from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.overrides import FleetOverrides, apply_overrides, net_source
@@ -137,6 +137,8 @@ def assemble(
         noise=file.rover.noise,
         gazebo=file.gazebo,
         adapters=_adapters(file, rovers, findings),
+        autopilots=_autopilots(file, findings),
+        module_folder=base.resolve(),
         terrain=_terrain(file.terrain, base),
         wind=file.wind,
         obstacles=tuple(_obstacles(file, findings)),
@@ -183,6 +185,26 @@ def _signing_key_file(file: FleetFile, base: Path, findings: Findings) -> Path |
         return None
     check_signing_key(base / written, written, findings)
     return base / written
+
+
+def _autopilots(file: FleetFile, findings: Findings) -> tuple[AutopilotPlan, ...]:
+    plans = []
+    for name, table in file.autopilots.items():
+        path: KeyPath = ("autopilots", name)
+        options = dict(table)
+        kind = options.pop("type", name)
+        checks.check_text_name(name, path, findings)
+        if name in checks.AUTOPILOTS:
+            findings.add(path, "is the name of a built-in; choose another one.")
+        elif not isinstance(kind, str):
+            findings.add((*path, "type"), "expected a text.", value=kind)
+        elif not checks.is_own_autopilot(kind):
+            key = (*path, "type") if "type" in table else path
+            message = "its type is missing." if kind == name else "there is no such autopilot."
+            findings.add(key, message, value=kind, hint='Write type = "MODULE:CLASS".')
+        else:
+            plans.append(AutopilotPlan(name=name, type=kind, options=options))
+    return tuple(plans)
 
 
 def _adapters(file: FleetFile, rovers: RoverBuilder, findings: Findings) -> tuple[AdapterPlan, ...]:

@@ -186,16 +186,29 @@ def check_text_name(name: str, path: KeyPath, findings: Findings) -> None:
         findings.add(path, "is no usable name.", value=name, hint=error.hint)
 
 
-def check_autopilot(autopilot: str, path: KeyPath, findings: Findings) -> None:
-    """``builtin``, ``external``, ``none`` or ``script:NAME``."""
-    if autopilot in AUTOPILOTS:
+def is_own_autopilot(name: str) -> bool:
+    """Whether it is ``MODULE:CLASS``, an installed one, or was handed over; nothing is imported."""
+    from pico_gz.vehicle.own_autopilots import is_known
+
+    return name not in AUTOPILOTS and is_known(name)
+
+
+def check_autopilot(
+    autopilot: str, own: Collection[str], path: KeyPath, findings: Findings
+) -> None:
+    """A built-in word, ``script:NAME``, a name of ``[autopilots]``, or one of one's own."""
+    if autopilot in AUTOPILOTS or autopilot in own:
         return
     # Imported here because the vehicle package brings NumPy with it.
+    from pico_gz.vehicle.own_autopilots import installed_autopilots
     from pico_gz.vehicle.scripted import SCRIPT_PREFIX, SCRIPTS, script_moves
 
     if not autopilot.startswith(SCRIPT_PREFIX):
-        hint = did_you_mean(autopilot, (*AUTOPILOTS, *(SCRIPT_PREFIX + name for name in SCRIPTS)))
-        findings.add(path, "there is no such autopilot.", value=autopilot, hint=hint)
+        if not is_own_autopilot(autopilot):
+            scripts = (SCRIPT_PREFIX + name for name in SCRIPTS)
+            known = (*AUTOPILOTS, *scripts, *own, *installed_autopilots())
+            hint = did_you_mean(autopilot, known) + " Or MODULE:CLASS, one of your own."
+            findings.add(path, "there is no such autopilot.", value=autopilot, hint=hint)
         return
     try:
         script_moves(autopilot, DriveKind.SKID)

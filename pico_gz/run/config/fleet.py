@@ -63,6 +63,14 @@ class AdapterPlan(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
+class AutopilotPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """An autopilot of ``[autopilots]``: its name, what it is, and the keywords of its class."""
+
+    name: str
+    type: str
+    options: dict[str, Any] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetConfig:
     """Everything a run needs to know, checked and in id order.
@@ -83,6 +91,8 @@ class FleetConfig:
         rover: the fleet's rover; a vehicle may have its own.
         noise: the fleet's sensor quality; a vehicle may have its own.
         adapters: further simulators.
+        autopilots: autopilots of one's own with options.
+        module_folder: where modules of autopilots are looked for, beside the Python path.
         obstacles: what stands in the way.
         vehicles: in id order.
         warnings: what people should know, one sentence each.
@@ -113,6 +123,8 @@ class FleetConfig:
     failure_injection: bool = False
     keep_params: bool = False
     dashboard_is_fixed: bool = False
+    autopilots: tuple[AutopilotPlan, ...] = ()
+    module_folder: Path | None = None
     outside: Outside | None = None
 
     @property
@@ -144,6 +156,11 @@ class FleetConfig:
     def adapter_options(self, name: str) -> Mapping[str, Any]:
         """What ``[adapters]`` says of an adapter."""
         return next((plan.options for plan in self.adapters if plan.name == name), {})
+
+    def autopilot_plan(self, name: str) -> AutopilotPlan:
+        """What ``[autopilots]`` says of an autopilot; by default its name is its type."""
+        found = (plan for plan in self.autopilots if plan.name == name)
+        return next(found, AutopilotPlan(name=name, type=name))
 
     def sim_wire(self, name: str) -> SimWire:
         """How the Gazebo adapter ``name`` reaches its simulator."""

@@ -66,8 +66,14 @@ _TABLE_NAME = re.compile(rf"\({_NAME}(?:, {_NAME})*,?\)")
 
 def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]) -> FleetConfig:
     """Read, check and assemble; see ``pico_gz.run.config.load_fleet``."""
-    text = _read_text(path)
-    raw = _parse(path, text)
+    return parse_fleet(_read_text(path), path, overrides, environ)
+
+
+def parse_fleet(
+    text: str, source: Path | None, overrides: FleetOverrides, environ: Mapping[str, str]
+) -> FleetConfig:
+    """Check and assemble the text of a fleet file; without a source, paths are of this folder."""
+    raw = _parse(source or Path("fleet"), text)
     findings = Findings(KeyLines(text).find)
     rover_fields = _take_rover_fields(raw)
     _check_adapter_options(raw, findings)
@@ -75,7 +81,7 @@ def read_fleet(path: Path, overrides: FleetOverrides, environ: Mapping[str, str]
     fleet = assemble(
         file,
         rover_fields=rover_fields,
-        source=path,
+        source=source,
         overrides=overrides,
         environ=environ,
         findings=findings,

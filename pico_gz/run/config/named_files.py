@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.mission_files import ItemLists
     from pico_gz.vehicle.autopilot.parameters import ParameterFile
 
-# Autopilots that take missions and parameters.
-_TAKERS = ("builtin", "external")
 _MAX_NAMES = 40
+
+
+def takes_files(autopilot: str) -> bool:
+    """Whether it may take a mission and parameters; one of one's own says so when it is made."""
+    return autopilot != "none" and not autopilot.startswith("script:")
 
 
 def check_readable(path: Path, key: KeyPath, written: str, findings: Findings) -> bool:
@@ -50,7 +53,7 @@ class NamedFiles:
         """The mission file of a vehicle, checked for its autopilot; None when it has none."""
         common = self._overrides.mission
         if common is not None:
-            if autopilot not in _TAKERS:
+            if not takes_files(autopilot):
                 message = f"{label} does not use it: {autopilot} takes none."
                 self._findings.warn(("--mission",), message)
                 return None
@@ -76,14 +79,14 @@ class NamedFiles:
 
     def check_takers(self, autopilots: list[str]) -> None:
         """Note a ``--mission`` that no vehicle takes."""
-        if self._overrides.mission and not any(name in _TAKERS for name in autopilots):
+        if self._overrides.mission and not any(map(takes_files, autopilots)):
             message = "no vehicle of this fleet takes a mission."
             hint = "Use the autopilot builtin or external."
             self._findings.add(("--mission",), message, hint=hint)
 
     def _is_taken(self, label: str, written: str, key: KeyPath, autopilot: str) -> bool:
         """Whether the autopilot uses such a file; one that the file names must."""
-        if autopilot in _TAKERS:
+        if takes_files(autopilot):
             return True
         if self._overrides.autopilot == "none":
             return False  # nothing is to drive

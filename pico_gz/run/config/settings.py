@@ -455,6 +455,8 @@ class FleetFile(Table):
     gazebo: GazeboSection = field(default_factory=GazeboSection)
     adapters: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Further simulators by name, each with its type and that type's own options."""
+    autopilots: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Autopilots of one's own by name: type is MODULE:CLASS or an installed one; options."""
     terrain: TerrainSection = field(default_factory=TerrainSection)
     wind: WindSection = field(default_factory=WindSection)
     obstacle: tuple[ObstacleSection, ...] = ()

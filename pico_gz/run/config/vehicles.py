@@ -165,13 +165,13 @@ class VehicleBuilder:
         """Adapter and autopilot of the whole fleet, from wherever they come."""
         overrides, fleet = self._overrides, self._file.fleet
         self._adapters.check(fleet.adapter, ("fleet", "adapter"), self._findings)
-        check_autopilot(fleet.autopilot, ("fleet", "autopilot"), self._findings)
+        self._check_autopilot(fleet.autopilot, ("fleet", "autopilot"))
         if overrides.adapter:
             self._adapters.check(overrides.adapter, ("--adapter",), self._findings)
         elif name := self._environ.get(ADAPTER_VARIABLE):
             self._adapters.check(name, (ADAPTER_VARIABLE,), self._findings)
         if overrides.autopilot:
-            check_autopilot(overrides.autopilot, ("--autopilot",), self._findings)
+            self._check_autopilot(overrides.autopilot, ("--autopilot",))
 
     def _check_explicit(self, entries: Mapping[int, Entry]) -> None:
         """A vehicle without a table has no pose in an explicit layout."""
@@ -232,7 +232,10 @@ class VehicleBuilder:
         if table.adapter is not None:
             self._adapters.check(table.adapter, (*path, "adapter"), self._findings)
         if table.autopilot is not None:
-            check_autopilot(table.autopilot, (*path, "autopilot"), self._findings)
+            self._check_autopilot(table.autopilot, (*path, "autopilot"))
+
+    def _check_autopilot(self, autopilot: str, path: KeyPath) -> None:
+        check_autopilot(autopilot, self._file.autopilots, path, self._findings)
 
     def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
         default = f"rover_{number}"

@@ -28,6 +28,7 @@ from pico_gz.run.config.settings import (
     TerrainSection,
 )
 from pico_gz.run.recording.run_folder import HEIGHTMAP, RC_SCRIPT, config_from_dict, write_input
+from pico_gz.vehicle.own_autopilots import is_address
 
 TRUST_HINT = "--trust uses what the recording names; only for recordings of your own."
 
@@ -72,6 +73,16 @@ class RecordedFleet:
                     f"The recording sets options of the adapter {kind!r}.", hint=TRUST_HINT
                 )
 
+    def require_autopilots(self) -> None:
+        """Refuse to import what a recording names, and options for what is installed."""
+        for name in {plan.config.autopilot for plan in self.fleet.vehicles}:
+            plan = self.fleet.autopilot_plan(name)
+            if not self.trust and (is_address(plan.type) or plan.options):
+                raise ConfigError(
+                    f"The recording names the autopilot {plan.type!r}, which would be imported.",
+                    hint=TRUST_HINT,
+                )
+
 
 def recorded_fleet(facts: Mapping[str, Any], folder: Path, *, trust: bool) -> RecordedFleet:
     """Build the fleet of a recording; its files are written below ``folder``.
@@ -94,6 +105,7 @@ def recorded_fleet(facts: Mapping[str, Any], folder: Path, *, trust: bool) -> Re
     fleet = dataclasses.replace(
         fleet,
         source=folder / "fleet.toml" if fleet.source else None,
+        module_folder=fleet.module_folder if trust else None,
         net=NetSection(),
         rules=msgspec.structs.replace(fleet.rules, offset=0),
         links=(),
