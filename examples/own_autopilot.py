@@ -8,13 +8,7 @@ every `period_us` of simulation time, `status` feeds summaries.
 
 import math
 
-from pico_gz import (
-    AutopilotStatus,
-    LightweightAdapter,
-    LightweightConfig,
-    SitlBridge,
-    VehicleConfig,
-)
+from pico_gz import AutopilotStatus, Fleet
 
 METRES_PER_DEGREE = 111_320.0
 DECLINATION_RAD = math.radians(-7.9)  # of the magnetic field at the simulator's origin, Tokyo
@@ -82,17 +76,14 @@ class GoToPoint:
 
 
 def main() -> None:
-    config = LightweightConfig(preset="ideal")  # a rover without noise; leave it out for a real one
-    bridge = SitlBridge()
-    bridge.register_adapter(LightweightAdapter(config, seed=1))
-    bridge.spawn_vehicle(VehicleConfig(id=1), GoToPoint(TARGET_NORTH_M, TARGET_EAST_M))
-    try:
-        bridge.run(60_000_000, until=lambda view: bridge.get_vehicle(1).status().done)
-        truth = bridge.view.truth[1]
-        left_m = math.hypot(truth.north_m - TARGET_NORTH_M, truth.east_m - TARGET_EAST_M)
-        print(f"Stopped {left_m:.2f} m from the target after {bridge.view.time_us / 1e6:.1f} s.")
-    finally:
-        bridge.close()
+    # A rover without noise; leave `rover` out for a real one.
+    with Fleet(
+        autopilot=lambda: GoToPoint(TARGET_NORTH_M, TARGET_EAST_M), rover={"preset": "ideal"}
+    ) as fleet:
+        rover = fleet[1]
+        rover.wait_until(lambda r: r.status.done)
+        left_m = rover.distance_to(TARGET_NORTH_M, TARGET_EAST_M)
+        print(f"Stopped {left_m:.2f} m from the target after {fleet.time_s:.1f} s.")
 
 
 if __name__ == "__main__":

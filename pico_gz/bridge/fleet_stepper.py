@@ -142,8 +142,9 @@ class FleetStepper:
                 autopilot = vehicle.due_autopilot(now_us)
                 if autopilot is not None:
                     autopilot.tick(now_us)
-                    vehicle.failures = 0
                 command = platform.collect_actuator_commands()
+                if autopilot is not None:
+                    vehicle.failures = 0
             except Exception as exc:  # one vehicle's fault must stay with that vehicle
                 self._autopilot_failed(vehicle, exc)
                 command = vehicle.neutral(now_us)

@@ -16,7 +16,7 @@ from pico_gz.cli.tools.doctor_checks import DoctorFinding, Need, State
 from pico_gz.core.ports import parse_address
 from pico_gz.errors import ConfigError
 from pico_gz.testing.conformance import CheckResult, Outcome
-from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_autopilot import check_external_autopilot
 from pico_gz.testing.conformance_simulator import check_simulator
 
 
@@ -149,7 +149,7 @@ def conformance(
         host, port = parse_address(simulator)
         results = check_simulator(host, port, timeout_s=timeout, report=print_progress)
     elif autopilot is not None and simulator is None:
-        results = check_autopilot(autopilot, connect_s=timeout, report=print_progress)
+        results = check_external_autopilot(autopilot, connect_s=timeout, report=print_progress)
     else:
         raise ConfigError("Say one of --simulator HOST:PORT and --autopilot PORT.")
     failed = sum(result.outcome is Outcome.FAIL for result in results)

@@ -104,7 +104,10 @@ def _object_to_plain(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, builtin_types=(bytes,))
-    raise ConfigError(f"A snapshot cannot hold a {type(value).__name__}.")
+    raise ConfigError(
+        f"A snapshot cannot hold a {type(value).__name__}.",
+        hint="It needs save_state and load_state, as pico_gz.Snapshot has them.",
+    )
 
 
 def from_plain(saved: Any, like: Any) -> Any:

@@ -68,7 +68,7 @@ def plan_vehicle(run: FleetRun, keys: Mapping[str, Any]) -> VehiclePlan:
     preset = keys.get("preset")
     if preset is not None and preset not in PRESETS:
         raise ConfigError(f"There is no preset {preset!r}.", hint=did_you_mean(preset, PRESETS))
-    rover = fleet.rover if preset is None else PRESETS[preset]
+    rover = fleet.rover if preset in (None, fleet.rover.preset) else PRESETS[preset]
     adapter = str(keys.get("adapter", first.config.adapter))
     if adapter not in run.bridge.list_adapters():
         raise ConfigError(

@@ -10,6 +10,8 @@ from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.adapters.registry import load_adapter
 from pico_gz.core.frames import LocalFrame
+from pico_gz.core.rover_spec import PRESETS, RoverSpec
+from pico_gz.core.vehicle_config import VehicleConfig
 from pico_gz.errors import ConfigError, PicoGzError
 from pico_gz.run.config.adapter_choice import resolve_adapter
 from pico_gz.run.config.fleet import FleetConfig
@@ -43,16 +45,29 @@ def make_world(fleet: FleetConfig, *, contacts: bool = True) -> World:
     )
 
 
+def rover_choice(fleet: FleetConfig) -> Callable[[VehicleConfig], RoverSpec]:
+    """What finds the rover of a vehicle; one that joins later has its preset's."""
+    rovers = {plan.id: plan.rover for plan in fleet.vehicles}
+
+    def choose(vehicle: VehicleConfig) -> RoverSpec:
+        known = rovers.get(vehicle.id)
+        if known is not None and known.preset == vehicle.preset:
+            return known
+        is_fleets = vehicle.preset == fleet.rover.preset
+        return fleet.rover if is_fleets else PRESETS[vehicle.preset]
+
+    return choose
+
+
 def make_lightweight(
     name: str, fleet: FleetConfig, options: Mapping[str, Any], *, contacts: bool
 ) -> LightweightAdapter:
     """An unconnected Lightweight simulator with the fleet's world and rovers."""
-    rovers = {plan.id: plan.rover for plan in fleet.vehicles}
     given = {key: value for key, value in options.items() if value is not None}
     return LightweightAdapter(
         name=name,
         world=make_world(fleet, contacts=contacts),
-        rover_of=lambda vehicle: rovers.get(vehicle.id, fleet.rover),
+        rover_of=rover_choice(fleet),
         **{"seed": fleet.seed, **given},
     )
 

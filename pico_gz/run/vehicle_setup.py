@@ -195,6 +195,13 @@ def spawn_vehicle(
     """
     pilot = make_pilot(fleet, plan, param_dir)
     external = plan.config.autopilot == "external"
+    commanded = not external and is_commandable(pilot)
+    if plan.mission is not None and not external and not commanded:
+        raise ConfigError(
+            f"{plan.config.label} has a mission, and its autopilot {plan.config.autopilot} takes "
+            "none.",
+            hint="An autopilot with missions implements GcsVehicle; GroundLink is a start.",
+        )
     try:
         bridge.spawn_vehicle(
             plan.config,
@@ -210,15 +217,7 @@ def spawn_vehicle(
             f"{plan.config.label}: {type(error).__name__} in start() of its autopilot "
             f"{plan.config.autopilot}: {error}"
         ) from error
-    if not external and is_commandable(pilot):
-        return cast(GcsVehicle, pilot)
-    if plan.mission is not None and not external:
-        raise ConfigError(
-            f"{plan.config.label} has a mission, and its autopilot {plan.config.autopilot} takes "
-            "none.",
-            hint="An autopilot with missions implements GcsVehicle; GroundLink is a start.",
-        )
-    return None
+    return cast(GcsVehicle, pilot) if commanded else None
 
 
 def make_platform(plan: VehiclePlan) -> SitlPlatform:
@@ -250,13 +249,13 @@ def make_pilot(
 
 def _give_params(pilot: Autopilot, file: Path, label: str) -> None:
     """Set the parameters of a file, as a ground station would."""
-    from pico_gz.vehicle.autopilot.parameters import read_parameter_file
+    from pico_gz.vehicle.autopilot.parameters import read_any_parameters
 
     params: GcsParams | None = getattr(pilot, "params", None)
     if params is None or not is_commandable(pilot):
         raise ConfigError(f"{label} has a parameter file, and its autopilot has no parameters.")
     unknown = [
-        name for name, value in read_parameter_file(file).items() if params.set(name, value) is None
+        name for name, value in read_any_parameters(file).items() if params.set(name, value) is None
     ]
     if unknown:
         raise ConfigError(f"{label} has no parameter {', '.join(unknown[:5])} ({file}).")

@@ -40,7 +40,7 @@ _BROKEN_RECORDS = (
 )
 
 
-def check_autopilot(
+def check_external_autopilot(
     port: int,
     *,
     host: str = "127.0.0.1",

@@ -139,6 +139,7 @@ class GroundLink(Snapshot):
         done: it has nothing left to do.
         params: its parameters as they are now.
         platform: its board, once it is started.
+        estimate: what it has reported, by fields of ``Telemetry``.
     """
 
     modes: ClassVar[Sequence[Mode]] = (Mode.HOLD, Mode.MANUAL, Mode.AUTO)
@@ -150,7 +151,7 @@ class GroundLink(Snapshot):
         "mode",
         "done",
         "params",
-        "_reported",
+        "estimate",
         "_last_text",
     )
 
@@ -162,7 +163,7 @@ class GroundLink(Snapshot):
         self.missions = NoMissions()
         self.guided = NoGuided()
         self.platform: SitlPlatform | None = None
-        self._reported: dict[str, Any] = {}
+        self.estimate: dict[str, Any] = {}
         self._texts: deque[StatusText] = deque(maxlen=_KEPT_TEXTS)
         self._last_text = ""
         self._listener: Callable[[StatusText], None] | None = None
@@ -173,23 +174,23 @@ class GroundLink(Snapshot):
         """Take the board; a derived class claims its servo outputs here."""
         self.platform = platform
 
-    def report(self, **estimate: Any) -> None:
+    def report(self, **fields: Any) -> None:
         """Keep what it estimates now: fields of ``Telemetry``, and ``lat_deg`` and ``lon_deg``.
 
         Raises:
             ConfigError: there is no such field.
         """
         for axis in ("lat", "lon"):
-            if f"{axis}_deg" in estimate:
-                estimate[f"{axis}_e7"] = round(estimate.pop(f"{axis}_deg") * 1e7)
-                estimate.setdefault("position_valid", True)
-        for name in estimate:
+            if f"{axis}_deg" in fields:
+                fields[f"{axis}_e7"] = round(fields.pop(f"{axis}_deg") * 1e7)
+                fields.setdefault("position_valid", True)
+        for name in fields:
             if name not in Telemetry.__struct_fields__:
                 raise ConfigError(
                     f"There is no estimate {name!r}.",
                     hint=did_you_mean(name, Telemetry.__struct_fields__),
                 )
-        self._reported.update(estimate)
+        self.estimate.update(fields)
 
     def say(self, text: str, severity: int = 6) -> None:
         """Emit a status text; severity as in syslog (3 error, 4 warning, 6 information)."""
@@ -223,7 +224,7 @@ class GroundLink(Snapshot):
                 **own,
                 "sensors_healthy": healthy,
                 "servo_us": () if platform is None else platform.servo_outputs_us(),
-                **self._reported,
+                **self.estimate,
             },
         )
 

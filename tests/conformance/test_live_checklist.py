@@ -17,7 +17,7 @@ from pico_gz.cli.app import run_command
 from pico_gz.testing import PortLeases
 from pico_gz.testing.autopilot_twin import AutopilotFleet, AutopilotTwin
 from pico_gz.testing.conformance import CheckResult, Outcome
-from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_autopilot import check_external_autopilot
 from pico_gz.testing.conformance_simulator import check_simulator
 from pico_gz.testing.plugin_twin import NO_TRAPS, PluginTwin, TwinTraps
 from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
@@ -114,7 +114,7 @@ def test_an_autopilot_twin_passes(port: int, capsys: pytest.CaptureFixture[str])
 
 def test_an_autopilot_twin_of_47_passes(port: int) -> None:
     with AutopilotFleet([AutopilotTwin((HOST, port), release_47=True, resend_s=0.5)]):
-        results = check_autopilot(port, steps=100)
+        results = check_external_autopilot(port, steps=100)
     assert failed(results) == {}
 
 

@@ -29,7 +29,7 @@ from pico_gz.cli.tools.bench.echo_peer import RECORD
 from pico_gz.core.ports import PortRules
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.testing.conformance import Outcome
-from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_autopilot import check_external_autopilot
 from pico_gz.vehicle.autopilot.parameters import scan_parameter_file
 from pico_gz.vehicle.autopilot.rover_autopilot import RoverAutopilot
 from pico_gz.vehicle.external.program import (
@@ -207,7 +207,7 @@ def test_conformance_of_the_real_autopilot(tmp_path: Path) -> None:
     vehicle_id = FIRST_ID + 5
     port = PortRules().fdm_port(vehicle_id)
     with make_ardurover(vehicle_id, tmp_path):
-        results = check_autopilot(port, steps=300)
+        results = check_external_autopilot(port, steps=300)
     assert [r for r in results if r.outcome is Outcome.FAIL] == []
     assert len(results) == 5
 

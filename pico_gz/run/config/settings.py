@@ -187,7 +187,7 @@ class FleetSection(Table):
     adapter: str = "auto"
     """Simulator: auto, lightweight, gazebo, a name from [adapters] or of an installed plugin."""
     autopilot: str = "builtin"
-    """Who drives: builtin, external, none, or script:NAME."""
+    """Who drives: builtin, external, none, script:NAME, MODULE:CLASS, or a name of [autopilots]."""
     ardupilot: Literal["4.6", "4.7"] = "4.6"
     """Release of external ArduPilots: up to 4.6, or 4.7 and later, which also take latitude."""
     seed: Seed = 42

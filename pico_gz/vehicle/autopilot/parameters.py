@@ -283,6 +283,28 @@ def read_parameter_file(path: Path, *, strict: bool = True) -> dict[str, float]:
     return found.values
 
 
+def read_any_parameters(path: Path) -> dict[str, float]:
+    """Every value of a parameter file, for an autopilot with other names than the built-in one.
+
+    Raises:
+        ConfigError: it cannot be read, or a line makes no sense; names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Parameter file {path} cannot be read: {error}.") from error
+    values: dict[str, float] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition("#")[0].strip()
+        if content:
+            try:
+                name, value = _parse_line(content)
+            except ConfigError as error:
+                raise ConfigError(f"{path}, line {number}: {error.message}") from error
+            values[name] = value
+    return values
+
+
 def write_parameter_file(path: Path, values: Mapping[str, float]) -> None:
     """Replace a parameter file in one move: a kill leaves the old one or the new one, whole.
 

@@ -29,7 +29,7 @@ def peer(monkeypatch):
 
     peer = Peer()
     monkeypatch.setattr(command, "check_simulator", peer.check)
-    monkeypatch.setattr(command, "check_autopilot", peer.check)
+    monkeypatch.setattr(command, "check_external_autopilot", peer.check)
     return peer
 
 

@@ -182,7 +182,7 @@ def mission(tmp_path):
         path.write_text(_HEAD + "".join(f"{line}\n" for line in lines))
         bridge = session.bridge
         pilots = {1: bridge.get_vehicle(1).autopilot}
-        orders = VehicleCommands(bridge, session.fleet, session.frame, pilots)
+        orders = VehicleCommands(bridge, lambda: session.fleet, session.frame, pilots)
         return orders.table(session.fail, MissionStarter([]))["mission"](
             {"id": 1, "path": str(path)}
         )

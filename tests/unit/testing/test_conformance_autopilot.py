@@ -8,7 +8,7 @@ import pytest
 from pico_gz.errors import ConfigError, PortClashError
 from pico_gz.testing.autopilot_twin import RESEND_S, SubstringParser
 from pico_gz.testing.conformance import CheckResult, Outcome
-from pico_gz.testing.conformance_autopilot import check_autopilot
+from pico_gz.testing.conformance_autopilot import check_external_autopilot
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.memory_network import MemoryNetwork
 from pico_gz.wire.servo import encode_servo
@@ -89,7 +89,7 @@ class Autopilot:
             socket.send_to(data, (HOST, PORT))
 
     def check(self, **options: object) -> list[CheckResult]:
-        return check_autopilot(PORT, steps=STEPS, network=self.net, **options)  # type: ignore[arg-type]
+        return check_external_autopilot(PORT, steps=STEPS, network=self.net, **options)  # type: ignore[arg-type]
 
 
 def failed(results: list[CheckResult]) -> dict[int, str]:
@@ -130,7 +130,7 @@ def test_two_senders_are_named():
 
 
 def test_nobody_is_one_failure():
-    (result,) = check_autopilot(PORT, connect_s=5.0, network=MemoryNetwork())
+    (result,) = check_external_autopilot(PORT, connect_s=5.0, network=MemoryNetwork())
     assert result.outcome is Outcome.FAIL
     assert result.detail == "nothing was received on port 9002 within 5 s"
 
@@ -154,7 +154,7 @@ def test_somebody_who_speaks_another_wire_is_quoted(raw, words):
 
 def test_waiting_is_told_every_few_seconds():
     lines: list[str] = []
-    check_autopilot(PORT, connect_s=10.0, report=lines.append, network=MemoryNetwork())
+    check_external_autopilot(PORT, connect_s=10.0, report=lines.append, network=MemoryNetwork())
     assert lines == [f"Waiting for an autopilot on port 9002, {s} of 10 s ..." for s in (3, 6, 9)]
 
 
@@ -168,17 +168,17 @@ def test_waiting_tells_of_a_stranger():
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_ports_that_do_not_exist_are_refused(port):
     with pytest.raises(ConfigError, match=f"Port {port} cannot be used"):
-        check_autopilot(port, network=MemoryNetwork())
+        check_external_autopilot(port, network=MemoryNetwork())
 
 
 @pytest.mark.parametrize("connect_s", [0.0, -1.0, float("nan"), float("inf")])
 def test_odd_timeouts_are_refused(connect_s):
     with pytest.raises(ConfigError, match="timeout"):
-        check_autopilot(PORT, connect_s=connect_s, network=MemoryNetwork())
+        check_external_autopilot(PORT, connect_s=connect_s, network=MemoryNetwork())
 
 
 def test_a_taken_port_is_a_clash():
     net = MemoryNetwork()
     net.bind(HOST, PORT)
     with pytest.raises(PortClashError):
-        check_autopilot(PORT, network=net)
+        check_external_autopilot(PORT, network=net)
