@@ -38,13 +38,15 @@ _ARGUMENTS: dict[str, tuple[tuple[str, type], ...]] = {
         ("speed_mps", float),
     ),
     "fail": (("id", int), ("unit", str), ("type", str)),
+    "spawn": (("north_m", float), ("east_m", float), ("yaw_deg", float), ("autopilot", str)),
+    "remove": (("id", int),),
     "reset": (),
     "stop": (),
     "status": (),
     "watch": (),
 }
 # how many of the last ones may be left out
-_OPTIONAL = {"set-pose": 1, "step": 1}
+_OPTIONAL = {"set-pose": 1, "step": 1, "spawn": 2}
 # These take "all" for the id, which the run knows as 0.
 _FOR_ALL = ("arm", "disarm", "mode", "mission")
 _ALL = "all"
@@ -72,7 +74,8 @@ def ctl(
     goto takes ID NORTH EAST. set-pose takes ID NORTH EAST YAW [SPEED]: metres, degrees, metres per
     second. fail takes ID UNIT TYPE: UNIT gyro, accel, imu, mag, baro, gps, range, encoder, battery,
     motor_left, motor_right, steering, rc, mavlink; TYPE ok, off, stuck, garbage, wrong, slow,
-    delayed, intermittent. reset puts all rovers back to their start, stop ends the run, watch
+    delayed, intermittent. spawn takes NORTH EAST [YAW] [AUTOPILOT] and puts another rover in;
+    remove takes ID. reset puts all rovers back to their start, stop ends the run, watch
     prints its events until it ends.
 
     Example:
@@ -83,6 +86,7 @@ def ctl(
       pico-gz ctl goto 1 5 -3
       pico-gz ctl set-pose 2 5.0 -1.5 90
       pico-gz ctl fail 1 gps off
+      pico-gz ctl spawn 10 0 90 script:circle
     """
     request = _request(command, arguments or [])
     path = find_run(run, anywhere=command in _LOOKS)

@@ -42,6 +42,7 @@ from pico_gz.run.event_sources import (
 )
 from pico_gz.run.gazebo_rules import has_own_world
 from pico_gz.run.health import FleetHealth, with_health
+from pico_gz.run.joining import join_commands
 from pico_gz.run.missions import shifted
 from pico_gz.run.options import RunOptions
 from pico_gz.run.overload import PaceMonitor
@@ -327,7 +328,8 @@ class FleetRun:
         orders = vehicles.table(fail, starter)
         if self.options.control:
             status = commands["status"]
-            answered = {name: with_status(order, bridge, status) for name, order in orders.items()}
+            asked = {**orders, **join_commands(self)}
+            answered = {name: with_status(order, bridge, status) for name, order in asked.items()}
             own = run_commands(bridge, self.about)
             self._open_control(opened, {**commands, **answered, **own})
         if self.options.dashboard is not None:

@@ -11,12 +11,14 @@ from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.rover_spec import PRESETS
 from pico_gz.core.vehicle_config import MAX_VEHICLE_ID, NoiseProfile, Pose, VehicleConfig
 from pico_gz.errors import ConfigError, DuplicateVehicleError, did_you_mean
-from pico_gz.run.commands import report_event
+from pico_gz.run.commands import integer, report_event
 from pico_gz.run.config.checks import check_autopilot, check_text_name
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.run.config.problems import Findings
+from pico_gz.run.control_socket import Command
 from pico_gz.run.external_setup import external_vehicle
 from pico_gz.run.vehicle_setup import give_mission, spawn_vehicle
+from pico_gz.run.view_access import FLEET_CHANGES
 
 if TYPE_CHECKING:
     from pico_gz.run.fleet_run import FleetRun
@@ -48,6 +50,23 @@ def leave(run: FleetRun, vehicle_id: int) -> None:
         UnknownVehicleError: there is none.
     """
     run.bridge.at_step_boundary(lambda: _leave(run, vehicle_id))
+
+
+def join_commands(run: FleetRun) -> dict[str, Command]:
+    """What ``pico-gz ctl`` may ask for; a browser may not, because an autopilot is a program."""
+
+    def spawn(request: Mapping[str, Any]) -> dict[str, str]:
+        keys = {key: request[key] for key in KEYS if request.get(key) is not None}
+        vehicle_id = join(run, keys)
+        return {"message": f"{run.bridge.get_vehicle(vehicle_id).config.label} joins."}
+
+    def remove(request: Mapping[str, Any]) -> dict[str, str]:
+        vehicle_id = integer(request, "id", 1, MAX_VEHICLE_ID)
+        label = run.bridge.get_vehicle(vehicle_id).config.label
+        leave(run, vehicle_id)
+        return {"message": f"{label} leaves."}
+
+    return {"spawn": spawn, "remove": remove}
 
 
 def plan_vehicle(run: FleetRun, keys: Mapping[str, Any]) -> VehiclePlan:
@@ -137,7 +156,7 @@ def _join(run: FleetRun, plan: VehiclePlan) -> int:
     except BaseException:
         run.set_fleet(before)
         raise
-    report_event(run.bridge, "join", f"{plan.config.label} joins.", plan.id, severity=6)
+    report_event(run.bridge, FLEET_CHANGES[0], f"{plan.config.label} joins.", plan.id, severity=6)
     return plan.id
 
 
@@ -173,4 +192,4 @@ def _leave(run: FleetRun, vehicle_id: int) -> None:
         run.pilots.remove(vehicle_id)
         if run.mavlink is not None:
             run.mavlink.remove_vehicle(vehicle_id)
-    report_event(run.bridge, "leave", f"{label} leaves.", vehicle_id, severity=6)
+    report_event(run.bridge, FLEET_CHANGES[1], f"{label} leaves.", vehicle_id, severity=6)

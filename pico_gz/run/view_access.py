@@ -25,6 +25,7 @@ from pico_gz.run.overload import Pace
 from pico_gz.run.recording.topics import AutopilotSample
 from pico_gz.run.vehicle_setup import MissionStarter, give_mission
 
+FLEET_CHANGES = ("join", "leave")  # kinds of events after which the fleet is another
 ALL_VEHICLES = 0
 NAMED_REFUSALS = 5
 MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)

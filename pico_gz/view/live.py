@@ -15,7 +15,7 @@ from pico_gz.bridge.published import BridgeEvent, BridgeState, FleetView
 from pico_gz.bridge.timeline import Marks
 from pico_gz.run.commands import status_of
 from pico_gz.run.overload import plain_pace
-from pico_gz.run.view_access import RunHandle
+from pico_gz.run.view_access import FLEET_CHANGES, RunHandle
 from pico_gz.view.details import PlanReader, details_message, recorded_estimates
 from pico_gz.view.metrics import Figures, Health, metrics_text
 from pico_gz.view.source import FIELDS, KEPT, Changes, EventTail, FleetSampler, Row, make_rows
@@ -89,7 +89,7 @@ class LiveSource:
         self.plans: Changes[int, dict[str, Any]] = Changes()
         self.events = EventTail()
         self.commands = run.commands
-        self._description = describe_run(run)
+        self._describe()
         self._sampler = FleetSampler(run.pilots)
         self._reader = PlanReader(run.frame)
         self._trails = Trails()
@@ -103,11 +103,16 @@ class LiveSource:
         self._shown_view: FleetView | None = None
         self._shown_state = BridgeState.IDLE
         self.plans.update({i: self._reader.plan_of(*x) for i, x in run.recorded_items.items()})
-        self._names = {plan.id: plan.config.label for plan in run.fleet.vehicles}
         self._recorded_us = [event.time_us for event in run.recorded_events]
         self._noted = 0
         self._rows_due_s = self._figures_due_s = 0.0
         self._listen()
+
+    def _describe(self) -> None:
+        """Make the first message; again when a vehicle has joined or left."""
+        run = self._run
+        self._names = {plan.id: plan.config.label for plan in run.fleet.vehicles}
+        self._description = describe_run(run)
 
     def _listen(self) -> None:
         bridge = self._run.bridge
@@ -275,6 +280,9 @@ class LiveSource:
         """Keep an event; called by the thread that caused it."""
         if self._recorded_us and event.kind == "restore":
             return  # of the replay, not of the run
+        if event.kind in FLEET_CHANGES:
+            self._describe()
+            self.restarts += 1
         # The name stands beside every event in the view.
         name = self._names.get(event.vehicle_id, "")
         self.events.add(event, event.text.removeprefix(f"{name}: "))

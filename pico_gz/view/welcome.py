@@ -152,15 +152,17 @@ def _corners(obstacles: Iterable[Obstacle]) -> list[tuple[float, float]]:
 
 
 def describe_run(run: RunHandle) -> dict[str, Any]:
-    """The parts of the first message that never change."""
-    fleet = run.fleet
+    """The parts of the first message that change only with the fleet."""
+    fleet, present = run.fleet, set(run.bridge.list_vehicles())
     return {
         "t": "hello",
         "version": __version__,
         "name": fleet.name,
         "seed": fleet.seed,
         "origin": [fleet.origin.lat_deg, fleet.origin.lon_deg, fleet.origin.alt_m],
-        "vehicles": [_vehicle(plan, plan.id in run.pilots) for plan in fleet.vehicles],
+        "vehicles": [
+            _vehicle(plan, plan.id in run.pilots) for plan in fleet.vehicles if plan.id in present
+        ],
         "obstacles": obstacles_of(fleet),
         "terrain": terrain_of(fleet),
         "states": STATES,

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from external_programs import need_ardurover
 
+from pico_gz.run.config import FleetOverrides, default_fleet
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 STAND_IN = Path(__file__).with_name("stand_in_ardurover.py")
@@ -66,6 +68,49 @@ def test_own_autopilot(run):
     )
     assert left_m < 0.7
     assert took_s < 60.0
+
+
+def drive_externally(command, offset, tmp_path):
+    """Run a program as the external autopilot of one rover; returns what it printed."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    words = "--rovers 1 --adapter lightweight --autopilot external --duration 0 --speed 20"
+    kit = subprocess.Popen(
+        ["pico-gz", "run", *words.split(), "--port-offset", str(offset)],
+        cwd=tmp_path, env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [*command, str(9002 + offset)], capture_output=True, text=True, timeout=MOST_S
+        )
+    finally:
+        kit.terminate()
+        kit.wait(MOST_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    north_m, took_s = numbers(done.stdout, r"Stopped ([\d.]+) m north after ([\d.]+) s")
+    assert 8.0 <= north_m < 8.3
+    assert took_s > 10.0
+
+
+def free_offset(ports):
+    fleet = default_fleet(1, FleetOverrides(autopilot="external", adapter="lightweight"))
+    return ports.offset_for(lambda offset: fleet.with_port_offset(offset).port_plan())
+
+
+def test_external_autopilot(ports, tmp_path):
+    program = [sys.executable, str(EXAMPLES / "external_autopilot.py")]
+    drive_externally(program, free_offset(ports), tmp_path)
+
+
+def test_external_autopilot_in_c(ports, tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    program = tmp_path / "external_autopilot"
+    source = EXAMPLES / "external_autopilot.c"
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *flags, "-o", str(program), str(source)], check=True)
+    drive_externally([str(program)], free_offset(ports), tmp_path)
 
 
 def test_own_adapter(run):
@@ -138,7 +183,7 @@ def test_the_index_names_every_example():
         path.name for path in EXAMPLES.iterdir() if path.name not in ("README.md", "__pycache__")
     }
     assert linked == here
-    assert len(here) == 8
+    assert len(here) == 10
 
 
 def test_examples_import_only_what_the_documentation_promises():

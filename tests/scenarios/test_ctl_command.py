@@ -162,3 +162,18 @@ def _near(done: subprocess.CompletedProcess, north_m: float, east_m: float) -> b
 
 def _near_pose(vehicle: dict, north_m: float, east_m: float) -> bool:
     return abs(vehicle["north_m"] - north_m) < 1.5 and abs(vehicle["east_m"] - east_m) < 1.5
+
+
+def test_a_rover_joins_and_leaves(start, ctl):
+    process, _ = start("here", "--rovers", "1", "--autopilot", "none")
+    joined = ctl("here", "spawn", "6", "-1", "90", "script:circle")
+    assert joined.stdout.startswith("rover_2 joins."), joined.stderr
+    assert ctl("here", "spawn", "12", "0", "--json").returncode == 0
+    refused = ctl("here", "spawn", "0.1", "0")
+    assert (refused.returncode, "stand inside rover_1" in refused.stderr) == (2, True)
+    status = json.loads(ctl("here", "status", "--json").stdout)
+    assert sorted(status["vehicles"]) == ["1", "2", "3"]
+    assert ctl("here", "remove", "1").stdout.startswith("rover_1 leaves.")
+    assert "no vehicle 1" in ctl("here", "remove", "1").stderr
+    ctl("here", "stop")
+    assert process.wait(30) == 0

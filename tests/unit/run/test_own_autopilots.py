@@ -19,6 +19,7 @@ from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.rerun import RerunBy, rerun
 from pico_gz.testing import assert_no_contact, assert_reached
 from pico_gz.vehicle import own_autopilots
+from pico_gz.view.live import LiveSource
 
 RANGES = {"rangefinders_deg": [0.0], "noise": "off"}
 WALL = {"kind": "wall", "north_m": 4, "east_m": -9, "north2_m": 4, "east2_m": 9}
@@ -321,6 +322,41 @@ def test_vehicles_join_and_leave_with_any_autopilot():
         assert again.id == 3
         kinds = [event.kind for event in fleet.bridge.events.recent]
         assert (kinds.count("join"), kinds.count("leave")) == (5, 2)
+
+
+class OpenView:
+    """What the run takes for a browser view."""
+
+    line = ""
+
+    def __init__(self, run):
+        self.live = LiveSource(run)
+
+    def close(self):
+        self.live.close()
+
+
+def test_the_browser_view_gets_a_new_fleet_when_one_joins_or_leaves():
+    opened = []
+    options = RunOptions(
+        mavlink=False,
+        control=False,
+        check_ports=False,
+        dashboard=lambda run: opened.append(OpenView(run)) or opened[0],
+    )
+    with Fleet(options=options) as fleet:
+        live = opened[0].live
+
+        def shown():
+            return [(one["id"], one["commandable"]) for one in live.hello()["vehicles"]]
+
+        assert (shown(), live.restarts) == ([(1, True)], 0)
+        fleet.spawn(autopilot=StopAtWall, north_m=5.0)
+        linked = fleet.spawn(autopilot=Crawler, north_m=9.0)
+        assert (shown(), live.restarts) == ([(1, True), (2, False), (3, True)], 2)
+        fleet.run(0.5)
+        linked.remove()
+        assert (shown(), live.restarts) == ([(1, True), (2, False)], 3)
 
 
 @pytest.mark.parametrize(
