@@ -55,7 +55,7 @@ _LOOKS = ("status", "watch")
 
 
 def ctl(
-    command: Annotated[str, typer.Argument(metavar="COMMAND", help=", ".join(_ARGUMENTS))],
+    command: Annotated[str, typer.Argument(metavar="COMMAND", help="One of the words above.")],
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENT", help="Of the command; see above.")
     ] = None,
@@ -69,7 +69,7 @@ def ctl(
 ) -> None:
     """Pause, step, command or disturb a running run.
 
-    pause, resume, toggle, step [COUNT] and speed X|max are about time. arm, disarm, mode and
+    status shows it. pause, resume, toggle, step [COUNT] and speed X|max are about time. arm, disarm, mode and
     mission take ID or "all"; mode a name such as HOLD, mission a file or square, survey, patrol;
     goto takes ID NORTH EAST. set-pose takes ID NORTH EAST YAW [SPEED]: metres, degrees, metres per
     second. fail takes ID UNIT TYPE: UNIT gyro, accel, imu, mag, baro, gps, range, encoder, battery,

@@ -1,4 +1,4 @@
-"""A vehicle of a Fleet: looks at it, commands it, waits for it."""
+"""A vehicle of a Fleet: look at it, command it, wait."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def rover_choice(fleet: FleetConfig) -> Callable[[VehicleConfig], RoverSpec]:
         if known is not None and known.preset == vehicle.preset:
             return known
         is_fleets = vehicle.preset == fleet.rover.preset
-        return fleet.rover if is_fleets else PRESETS[vehicle.preset]
+        return fleet.rover if is_fleets else PRESETS.get(vehicle.preset, known or fleet.rover)
 
     return choose
 

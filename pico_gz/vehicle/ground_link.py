@@ -1,4 +1,4 @@
-"""A mixin that lets a ground station see and command an own autopilot."""
+"""A mixin: MAVLink for an autopilot of one's own."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from external_programs import need_ardurover
+from external_programs import need_ardurover, need_program
 
 from pico_gz.run.config import FleetOverrides, default_fleet
 
@@ -72,11 +72,10 @@ def test_own_autopilot(run):
 
 def drive_externally(command, offset, tmp_path):
     """Run a program as the external autopilot of one rover; returns what it printed."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     words = "--rovers 1 --adapter lightweight --autopilot external --duration 0 --speed 20"
     kit = subprocess.Popen(
-        ["pico-gz", "run", *words.split(), "--port-offset", str(offset)],
-        cwd=tmp_path, env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "pico_gz", "run", *words.split(), "--port-offset", str(offset)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -103,9 +102,7 @@ def test_external_autopilot(ports, tmp_path):
 
 
 def test_external_autopilot_in_c(ports, tmp_path):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
+    compiler = need_program("cc", "--version")
     program = tmp_path / "external_autopilot"
     source = EXAMPLES / "external_autopilot.c"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror"]

@@ -23,7 +23,9 @@ def test_examples_load_without_a_warning(path):
 
 def test_the_default_example_is_the_default_fleet():
     example = load_fleet(WORLDS / "default.toml", environ={})
-    assert dataclasses.replace(example, source=None) == default_fleet(environ={})
+    default = default_fleet(environ={})
+    here = default.module_folder
+    assert dataclasses.replace(example, source=None, module_folder=here) == default
 
 
 def test_the_default_example_shows_every_key():

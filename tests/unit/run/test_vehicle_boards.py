@@ -55,5 +55,6 @@ def test_the_kits_own_drivers_drive_the_same_on_every_board(fleet_of, autopilot)
 
 def test_the_divider_is_known_to_the_built_in_autopilot(fleet_of):
     for text, expected in (("", 3.95), (BOARD, 11.0)):
-        pilot = make_pilot(fleet_of(text).vehicle(1))
+        fleet = fleet_of(text)
+        pilot = make_pilot(fleet, fleet.vehicle(1))
         assert pilot.params.by_name("BATT_VOLT_MULT").value == expected
