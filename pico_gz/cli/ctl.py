@@ -69,14 +69,14 @@ def ctl(
 ) -> None:
     """Pause, step, command or disturb a running run.
 
-    status shows it. pause, resume, toggle, step [COUNT] and speed X|max are about time. arm, disarm, mode and
-    mission take ID or "all"; mode a name such as HOLD, mission a file or square, survey, patrol;
-    goto takes ID NORTH EAST. set-pose takes ID NORTH EAST YAW [SPEED]: metres, degrees, metres per
-    second. fail takes ID UNIT TYPE: UNIT gyro, accel, imu, mag, baro, gps, range, encoder, battery,
-    motor_left, motor_right, steering, rc, mavlink; TYPE ok, off, stuck, garbage, wrong, slow,
-    delayed, intermittent. spawn takes NORTH EAST [YAW] [AUTOPILOT] and puts another rover in;
-    remove takes ID. reset puts all rovers back to their start, stop ends the run, watch
-    prints its events until it ends.
+    status shows how it stands. pause, resume, toggle, step [COUNT] and speed X|max are about time.
+    arm, disarm, mode and mission take ID or "all"; mode a name such as HOLD, mission a file or
+    square, survey, patrol; goto takes ID NORTH EAST. set-pose takes ID NORTH EAST YAW [SPEED]:
+    metres, degrees, metres per second. fail takes ID UNIT TYPE: UNIT gyro, accel, imu, mag, baro,
+    gps, range, encoder, battery, motor_left, motor_right, steering, rc, mavlink; TYPE ok, off,
+    stuck, garbage, wrong, slow, delayed, intermittent. spawn takes NORTH EAST [YAW] [AUTOPILOT] and
+    puts another rover in; remove takes ID. reset puts all rovers back to their start, stop ends the
+    run, watch prints its events until it ends.
 
     Example:
       pico-gz ctl pause
