@@ -5,13 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import SensorData
 from pico_gz.errors import UnknownVehicleError
 from pico_gz.simulator import native_build as build
 from pico_gz.simulator.followed_motion import SEEN_NUMBERS, FollowedMotion, Seen
-from pico_gz.simulator.native_layout import FOLLOWED, MOTION, OUT
+from pico_gz.simulator.kinematics import MOTION_FIELDS
+from pico_gz.simulator.native_layout import FOLLOWED, MOTION, OUT, SENSORS
 from pico_gz.simulator.native_sensors import (
     covers_sensors,
     pack_sensors,
@@ -22,6 +24,7 @@ from pico_gz.simulator.native_world import CoreWorld
 from pico_gz.simulator.sensor_suite import SensorSuite
 
 _MOTION = next(section for section in MOTION if section.name == "motion")
+_RATIO, _RATIO_AT = struct.Struct("=d"), SENSORS[0].offset_of("battery_ratio")
 _SEEN, _SEEN_AT = struct.Struct(f"=q{SEEN_NUMBERS}d"), FOLLOWED.offset_of("time_us")
 
 
@@ -80,6 +83,35 @@ class FollowedFleet:
         finally:
             if not self._has_changed:
                 self._push(vehicle)
+
+    def battery_ratio(self, vehicle_id: int) -> float:
+        """A vehicle's battery voltage over its rated one."""
+        vehicle = self._vehicles[vehicle_id]
+        if vehicle.is_native:
+            ratio: float = _RATIO.unpack_from(self._buffer, vehicle.start + _RATIO_AT)[0]
+            return ratio
+        return vehicle.suite.battery_ratio
+
+    def save(self) -> dict[str, Any]:
+        """The state of all vehicles as plain values, by id."""
+        saved = {}
+        for vehicle_id, vehicle in self._vehicles.items():
+            with self.changing(vehicle_id) as suite:
+                motion = vehicle.follower.motion
+                saved[str(vehicle_id)] = {
+                    "sensors": suite.save(),
+                    "motion": {name: getattr(motion, name) for name in MOTION_FIELDS},
+                }
+        return saved
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from what ``save`` gave; the same vehicles must be there."""
+        for vehicle_id, vehicle in self._vehicles.items():
+            saved = state[str(vehicle_id)]
+            with self.changing(vehicle_id) as suite:
+                suite.load(saved["sensors"])
+                for name in MOTION_FIELDS:
+                    setattr(vehicle.follower.motion, name, saved["motion"][name])
 
     def sample(self, seen: Mapping[int, Seen], now_us: int, dt_us: int) -> dict[int, SensorData]:
         """What is new at ``now_us``, of the vehicles that were seen in this step."""

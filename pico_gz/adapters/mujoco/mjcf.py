@@ -64,10 +64,10 @@ def make_mjcf(
         WorldTemplateError: the ground is of an unknown kind or has too many heights.
     """
     assets, ground = _ground(world.terrain)
-    solid = world.obstacles if world.contacts else ()
+    bits = GROUND_BITS if world.contacts else 'contype="0" conaffinity="0"'
     obstacles = "".join(
-        _obstacle(one, label, world.terrain)
-        for label, one in zip(obstacle_names(solid), solid, strict=True)
+        _obstacle(one, label, world.terrain, bits)
+        for label, one in zip(obstacle_names(world.obstacles), world.obstacles, strict=True)
     )
     apart = "" if world.contacts else _apart(rovers)
     bodies = "".join(rover_body(rover, start_place(world.terrain, rover)) for rover in rovers)
@@ -224,8 +224,8 @@ def _heightfield(terrain: HeightmapTerrain) -> tuple[str, str]:
         -(terrain.east_m - beyond * cell_m + half_e_m),
         low_m,
     )
-    # MuJoCo's rows run along y, which is west; its columns along x, which is north.
-    table = padded.T[::-1]
+    # Columns run along x, which is north; the first row is the one farthest along y, west.
+    table = padded.T
     elevation = " ".join(f"{height - low_m:.6g}" for height in table.ravel().tolist())
     asset = (
         f'<hfield name="heights" nrow="{columns}" ncol="{rows}" elevation="{elevation}"'
@@ -256,7 +256,7 @@ def _padded(heights: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
 # --- obstacles ----------------------------------------------------------------------------
 
 
-def _obstacle(obstacle: Obstacle, name: str, terrain: Terrain) -> str:
+def _obstacle(obstacle: Obstacle, name: str, terrain: Terrain, bits: str) -> str:
     """An obstacle, standing on the ground and reaching into it where that slopes."""
     plan = outline(obstacle)
     ground_m = float(terrain.height_m(plan.north_m, plan.east_m))
@@ -271,7 +271,7 @@ def _obstacle(obstacle: Obstacle, name: str, terrain: Terrain) -> str:
     return (
         f'<geom name="{name}" {shape} euler="{turn}"'
         f' pos="{numbers(plan.north_m, -plan.east_m, bottom_m + half_m)}"'
-        f' rgba="{_COLOURS[kind]}" {GROUND_BITS}/>\n'
+        f' rgba="{_COLOURS[kind]}" {bits}/>\n'
     )
 
 

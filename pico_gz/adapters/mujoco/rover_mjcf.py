@@ -127,7 +127,7 @@ def _inertial(spec: RoverSpec, sizes: _Sizes) -> str:
 def _shapes(rover: PlacedRover, sizes: _Sizes) -> str:
     """What of the body touches: the tub between the wheels and the deck above them."""
     spec = rover.spec
-    seen = 'rgba="0 0 0 0" group="3"' if rover.looks else 'rgba="0.2 0.45 0.7 1"'
+    seen = 'rgba="0 0 0 0" group="3"' if rover.looks else 'rgba="0.2 0.45 0.7 1" group="1"'
     half_m, ahead_m = 0.5 * spec.length_m, spec.center_ahead_m
     parts = (
         ("tub", sizes.inner_m, sizes.bottom_m, sizes.deck_m),

@@ -1,0 +1,270 @@
+"""MuJoCo's model and state of a fleet, read and written in NED."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pico_gz.adapters.mujoco.mjcf import make_mjcf, standing
+from pico_gz.adapters.mujoco.rover_mjcf import PlacedRover
+from pico_gz.core.units import GRAVITY_MPS2
+from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.errors import MissingExtraError, SimulatorError
+from pico_gz.simulator.overlaps import obstacle_names
+from pico_gz.simulator.world import World
+
+Array = NDArray[np.float64]
+
+# From NWU to NED and from FLU to FRD, and of quaternions from the one to the other.
+_FLIP = np.array((1.0, -1.0, -1.0))
+_FLIP_QUAT = np.array((1.0, 1.0, -1.0, -1.0))
+# Rangefinders see the ground and obstacles (geom group 0), and bodies (group 1).
+_SEES_ALL = np.array((1, 1, 0, 0, 0, 0), dtype=np.uint8)
+_SEES_STILL = np.array((1, 0, 0, 0, 0, 0), dtype=np.uint8)
+# What ``Physics.motions`` has of a rover: position, velocity, rates, attitude, specific force.
+MOTION_NUMBERS = 16
+
+
+def load_mujoco() -> Any:
+    """The package, imported on first use.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError as error:
+        raise MissingExtraError("mujoco", "The MuJoCo simulator") from error
+
+
+class Physics:
+    """All rovers in one model.
+
+    Attributes:
+        rovers: in the order of their ids.
+        controls: what the last step ended with: wheel speeds [rad/s], steering angles [rad].
+        mean: specific force and rates of every rover, mean of the last step, FLU.
+        can_touch: there is something beside the ground that a rover may touch.
+    """
+
+    def __init__(self, world: World, rovers: Sequence[PlacedRover], step_us: int) -> None:
+        self._mujoco = mujoco = load_mujoco()
+        self._world = world
+        self.rovers = tuple(rovers)
+        self.model = mujoco.MjModel.from_xml_string(make_mjcf(world, rovers, step_us=step_us))
+        self.data = mujoco.MjData(self.model)
+        count = len(self.rovers)
+        self.rank_of = {rover.vehicle_id: rank for rank, rover in enumerate(self.rovers)}
+        model = self.model
+        self._bodies = [model.body(rover.label).id for rover in self.rovers]
+        free = [int(model.body_jntadr[body]) for body in self._bodies]
+        self._q = [int(model.jnt_qposadr[joint]) for joint in free]
+        self._v = [int(model.jnt_dofadr[joint]) for joint in free]
+        self._u = [int(model.actuator(f"{r.label}/front_left_motor").id) for r in self.rovers]
+        self._positions = _indices(self._q, 0, 3)
+        self._attitudes = _indices(self._q, 3, 7)
+        self._speeds = _indices(self._v, 0, 3)
+        self._rates = _indices(self._v, 3, 6)
+        self.controls: Array = np.zeros(model.nu)
+        self.mean: Array = np.tile((0.0, 0.0, GRAVITY_MPS2, 0.0, 0.0, 0.0), (count, 1))
+        self._motions: Array = np.zeros((count, MOTION_NUMBERS))
+        self._owners = self._find_owners()
+        self._names = obstacle_names(world.obstacles)
+        self.can_touch = world.contacts and (count > 1 or bool(world.obstacles))
+        self._bad = self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC]
+        self._forward()
+
+    def _forward(self) -> None:
+        self._mujoco.mj_forward(self.model, self.data)
+
+    def _find_owners(self) -> NDArray[np.int64]:
+        """Whose every geom is: 0 the ground's, then rovers, then obstacles."""
+        model = self.model
+        owners = np.zeros(model.ngeom, dtype=np.int64)
+        for rank, body in enumerate(self._bodies, start=1):
+            owners[model.body_rootid[model.geom_bodyid] == body] = rank
+        count = len(self.rovers)
+        for number, name in enumerate(obstacle_names(self._world.obstacles), start=1):
+            owners[model.geom(name).id] = count + number
+        return owners
+
+    # --- a step ---------------------------------------------------------------------------
+
+    def step(self, controls: Sequence[float], substeps: int) -> None:
+        """Move by ``substeps`` steps while the controls go evenly to ``controls``.
+
+        Raises:
+            SimulatorError: MuJoCo gave up.
+        """
+        model, data, mj_step = self.model, self.data, self._mujoco.mj_step
+        end = np.array(controls)
+        sensed = data.sensordata
+        if substeps == 1:
+            data.ctrl[:] = end
+            mj_step(model, data)
+            self.mean = sensed.reshape(-1, 6).copy()
+        else:
+            now = self.controls
+            stride = (end - now) / substeps
+            total = np.zeros_like(sensed)
+            for _ in range(substeps):
+                now = now + stride
+                data.ctrl[:] = now
+                mj_step(model, data)
+                total += sensed
+            self.mean = (total / substeps).reshape(-1, 6)
+        self.controls = end
+        if self._bad.number:
+            raise SimulatorError(
+                "MuJoCo: the simulation became unstable.",
+                hint="Give it a smaller physics_step_us.",
+            )
+
+    def motions(self) -> Array:
+        """A row of ``MOTION_NUMBERS`` per rover, NED and FRD; the same array at every call."""
+        found, qpos, qvel, mean = self._motions, self.data.qpos, self.data.qvel, self.mean
+        found[:, 0:3] = qpos[self._positions] * _FLIP
+        found[:, 3:6] = qvel[self._speeds] * _FLIP
+        found[:, 6:9] = mean[:, 3:] * _FLIP
+        found[:, 9:13] = qpos[self._attitudes] * _FLIP_QUAT
+        found[:, 13:16] = mean[:, :3] * _FLIP
+        return found
+
+    def rates(self) -> Array:
+        """The rates of all rovers at the end of the step, FRD."""
+        return np.asarray(self.data.qvel[self._rates] * _FLIP)
+
+    def angular_accels(self) -> Array:
+        """The angular accelerations of all rovers in the last step, FRD."""
+        return np.asarray(self.data.qacc[self._rates] * _FLIP)
+
+    def push(self, rank: int, north_n: float, east_n: float) -> None:
+        """Let a force act on a rover's body until the next call."""
+        self.data.xfrc_applied[self._bodies[rank], :2] = (north_n, -east_n)
+
+    # --- what it touches and sees -----------------------------------------------------------
+
+    def touches(self) -> dict[tuple[int, int | str], float]:
+        """(vehicle id, the other's id or an obstacle's name) -> force [N], now."""
+        if not self.data.ncon:
+            return {}
+        pairs = self._owners[self.data.contact.geom]
+        found: dict[tuple[int, int | str], float] = {}
+        force: Array = np.zeros(6)
+        for index in np.flatnonzero(pairs.min(axis=1) > 0).tolist():
+            one, other = sorted(pairs[index].tolist())
+            self._mujoco.mj_contactForce(self.model, self.data, index, force)
+            key = (self.rovers[one - 1].vehicle_id, self._name(other))
+            found[key] = found.get(key, 0.0) + math.sqrt(float(force[:3] @ force[:3]))
+        return found
+
+    def _name(self, owner: int) -> int | str:
+        count = len(self.rovers)
+        if owner <= count:
+            return self.rovers[owner - 1].vehicle_id
+        return self._names[owner - count - 1]
+
+    def cast(
+        self,
+        north_m: float,
+        east_m: float,
+        dir_n: float,
+        dir_e: float,
+        max_m: float,
+        skip_vehicle: int,
+    ) -> float:
+        """Distance along a ray in the plane of a rover's deck, as ``Scene.cast``.
+
+        It begins at the rover's reference point, at half the height of its wheels and deck.
+        """
+        rank = self.rank_of[skip_vehicle]
+        up = self.data.xmat[self._bodies[rank]].reshape(3, 3)[:, 2]
+        ray = np.array((dir_n, -dir_e, -(dir_n * up[0] - dir_e * up[1]) / up[2]))
+        ray /= math.sqrt(float(ray @ ray))
+        at = self.data.qpos[self._positions[rank]] + up * self.rovers[rank].spec.height_m * 0.5
+        sees = _SEES_ALL if self._world.contacts else _SEES_STILL
+        hit = np.zeros(1, dtype=np.int32)
+        distance = self._mujoco.mj_ray(
+            self.model, self.data, at, ray, sees, 1, self._bodies[rank], hit
+        )
+        return float(distance) if 0.0 <= distance < max_m else max_m
+
+    # --- interventions ----------------------------------------------------------------------
+
+    def put(self, rank: int, north_m: float, east_m: float, yaw_rad: float, speed: float) -> None:
+        """Put a rover on the ground, going straight at ``speed`` [m/s]."""
+        rover, data = self.rovers[rank], self.data
+        position, quat = standing(self._world.terrain, north_m, east_m, yaw_rad)
+        q, v, u = self._q[rank], self._v[rank], self._u[rank]
+        data.qpos[q : q + 3], data.qpos[q + 3 : q + 7] = position, quat
+        _, (v0, v1), (u0, u1) = self._slices(rank)
+        data.qvel[v0:v1] = 0.0
+        data.qacc_warmstart[v0:v1] = 0.0
+        matrix = np.zeros(9)
+        self._mujoco.mju_quat2Mat(matrix, np.array(quat))
+        data.qvel[v : v + 3] = speed * matrix[[0, 3, 6]]
+        turning = speed / rover.spec.wheel_radius_m
+        self.controls[u0:u1] = 0.0
+        self.controls[u : u + 4] = turning
+        for corner in ("front_left", "front_right", "rear_left", "rear_right"):
+            joint = self.model.joint(f"{rover.label}/{corner}_wheel")
+            data.qvel[joint.dofadr] = turning
+        self._forward()
+
+    def adopt(self, other: Physics) -> None:
+        """Continue with the state of all rovers that ``other`` has too."""
+        self.data.time = other.data.time
+        for rank, rover in enumerate(self.rovers):
+            before = other.rank_of.get(rover.vehicle_id)
+            if before is None:
+                continue
+            (q0, q1), (v0, v1), (u0, u1) = self._slices(rank)
+            (p0, p1), (w0, w1), (c0, c1) = other._slices(before)
+            self.data.qpos[q0:q1] = other.data.qpos[p0:p1]
+            self.data.qvel[v0:v1] = other.data.qvel[w0:w1]
+            self.data.qacc_warmstart[v0:v1] = other.data.qacc_warmstart[w0:w1]
+            self.controls[u0:u1] = other.controls[c0:c1]
+            self.mean[rank] = other.mean[before]
+        warm = self.data.qacc_warmstart.copy()
+        self._forward()
+        self.data.qacc_warmstart[:] = warm
+
+    def _slices(self, rank: int) -> tuple[tuple[int, int], ...]:
+        """Where a rover's positions, speeds and controls begin and end."""
+        wheels = 4 if self.rovers[rank].spec.drive is DriveKind.SKID else 6
+        q, v, u = self._q[rank], self._v[rank], self._u[rank]
+        return (q, q + 7 + wheels), (v, v + 6 + wheels), (u, u + wheels)
+
+    # --- snapshots --------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """MuJoCo's full state as plain values."""
+        kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
+        state: Array = np.zeros(self._mujoco.mj_stateSize(self.model, kind))
+        self._mujoco.mj_getState(self.model, self.data, state, kind)
+        return {
+            "state": state.tolist(),
+            "controls": self.controls.tolist(),
+            "mean": self.mean.tolist(),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Continue from what ``save`` gave, bit for bit."""
+        kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
+        state = np.array(saved["state"])
+        self._mujoco.mj_setState(self.model, self.data, state, kind)
+        self._forward()
+        self._mujoco.mj_setState(self.model, self.data, state, kind)
+        self.controls = np.array(saved["controls"])
+        self.mean = np.array(saved["mean"]).reshape(-1, 6)
+
+
+def _indices(starts: Sequence[int], first: int, last: int) -> NDArray[np.int64]:
+    return np.array(
+        [[start + k for k in range(first, last)] for start in starts], dtype=np.int64
+    ).reshape(len(starts), last - first)
