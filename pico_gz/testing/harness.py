@@ -60,6 +60,7 @@ def _lines(content: Mapping[str, Any]) -> list[str]:
 log = logging.getLogger(__name__)
 
 LIGHTWEIGHT = "lightweight"
+_IN_PROCESS = (LIGHTWEIGHT, "mujoco")
 AUTO = "auto"
 _LONGEST_NAME = 120
 
@@ -203,7 +204,7 @@ class SitlHarness:
     def _with_ports(self, fleet: FleetConfig, mavlink: bool) -> FleetConfig:
         """Move a fleet that opens sockets to ports that are its own."""
         inside = all(
-            fleet.adapter_type(plan.config.adapter) == LIGHTWEIGHT
+            fleet.adapter_type(plan.config.adapter) in _IN_PROCESS
             and plan.config.autopilot != "external"
             for plan in fleet.vehicles
         )

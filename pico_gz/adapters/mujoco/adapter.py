@@ -458,7 +458,9 @@ def _truth_of(
     return VehicleTruth(
         time_us,
         vehicle_id,
-        *row[0:3],
+        row[0],
+        row[1],
+        row[2],
         quat,
         (row[3], row[4], row[5]),
         (rates[0], rates[1], rates[2]),
