@@ -78,7 +78,7 @@ def make_mjcf(
  integrator="implicitfast" cone="elliptic" impratio="10"/>
 <default><geom solref="0.01 1"/></default>
 <visual><headlight ambient="0.35 0.35 0.35"/><quality shadowsize="4096"/>
-<map znear="0.002" zfar="20"/></visual>
+<map znear="0.005" zfar="50"/></visual>
 <statistic center="0 0 0" extent="10"/>
 <asset>
 <texture name="sky" type="skybox" builtin="gradient" rgb1="0.62 0.76 0.90" rgb2="0.95 0.96 0.97"
@@ -88,7 +88,7 @@ def make_mjcf(
 <material name="grid" texture="grid" texrepeat="1 1" texuniform="true"/>
 {assets}</asset>
 <worldbody>
-<light name="sun" directional="true" pos="0 0 20" dir="-0.4 0.3 -1" diffuse="0.7 0.7 0.7"/>
+<light name="sun" directional="true" pos="0 0 8" dir="-0.2 0.15 -1" diffuse="0.7 0.7 0.7"/>
 {ground}{obstacles}{bodies}</worldbody>
 {apart}<actuator>
 {"".join(map(rover_actuators, rovers))}</actuator>

@@ -32,6 +32,10 @@ _SERVO_S = 0.005
 _LOAD_SHARE = 0.5
 _SPIN_UP = 2.0
 _STEERING_RADPS = 120.0
+# Soft tyres: hard ones hop when they skid. The impedance of their contacts grows from the first to
+# the second number over this share of the radius; time constant [s] and damping ratio.
+_TYRE_SOFT, _TYRE_HARD, _TYRE_SHARE = 0.3, 0.95, 0.1
+_TYRE_S, _TYRE_DAMPING = 0.015, 1.5
 _CORNERS = (("front_left", 1, 1), ("front_right", 1, -1), ("rear_left", -1, 1),
             ("rear_right", -1, -1))  # fmt: skip
 BASE = "base_link"
@@ -71,6 +75,26 @@ def skid_half_track_m(spec: RoverSpec) -> float:
     """
     ahead_m, aside_m = 0.5 * spec.axle_distance_m, 0.5 * spec.track_m
     return (ahead_m * ahead_m + aside_m * aside_m) / aside_m
+
+
+def tyre_sag_m(spec: RoverSpec) -> float:
+    """How far the tyres of a standing rover are pressed in.
+
+    There the contact's spring, weighted by its impedance d, carries the weight: d k x = (1 - d) g.
+    """
+    width_m = _TYRE_SHARE * spec.wheel_radius_m
+    stiffness = 1.0 / (_TYRE_HARD * _TYRE_S * _TYRE_DAMPING) ** 2
+    low_m, high_m = 0.0, 10.0 * width_m
+    for _ in range(60):
+        sag_m = 0.5 * (low_m + high_m)
+        y = min(sag_m / width_m, 1.0)
+        y = 2.0 * y * y if y < 0.5 else 1.0 - 2.0 * (1.0 - y) ** 2
+        impedance = _TYRE_SOFT + (_TYRE_HARD - _TYRE_SOFT) * y
+        if impedance * stiffness * sag_m < (1.0 - impedance) * GRAVITY_MPS2:
+            low_m = sag_m
+        else:
+            high_m = sag_m
+    return low_m
 
 
 def numbers(*values: float) -> str:
@@ -148,7 +172,7 @@ def _wheel(rover: PlacedRover, corner: str, ahead: int, left: int) -> str:
     at = numbers(
         middle_m + 0.5 * ahead * spec.axle_distance_m,
         0.5 * left * spec.track_m,
-        spec.wheel_radius_m,
+        spec.wheel_radius_m - 0.5 * tyre_sag_m(spec),
     )
     if spec.drive is DriveKind.ACKERMANN and ahead > 0:
         mass_kg = _HUB_MASS_SHARE * spec.mass_kg
@@ -164,9 +188,14 @@ def _wheel(rover: PlacedRover, corner: str, ahead: int, left: int) -> str:
 
 
 def _wheel_body(rover: PlacedRover, name: str, at: str) -> str:
-    """A wheel that touches the ground in one point, as a narrow tyre does."""
+    """A wheel that touches the ground in one point, as a narrow tyre does.
+
+    MuJoCo puts a contact into the middle of what is pressed in: the tyre is larger by that much,
+    so that a standing wheel rolls on its ``wheel_radius_m``.
+    """
     spec = rover.spec
     mass_kg, radius_m = _WHEEL_MASS_SHARE * spec.mass_kg, spec.wheel_radius_m
+    tyre_m = radius_m + 0.5 * tyre_sag_m(spec)
     across = mass_kg * (3.0 * radius_m**2 + spec.wheel_width_m**2) / 12.0
     inertia = numbers(across, 0.5 * mass_kg * radius_m**2, across)
     seen = rover.looks.get(name) or (
@@ -177,8 +206,10 @@ def _wheel_body(rover: PlacedRover, name: str, at: str) -> str:
         f'<body name="{rover.label}/{name}" pos="{at}">'
         f'<joint name="{rover.label}/{name}" axis="0 1 0" armature="{numbers(_rotor(spec))}"/>'
         f'<inertial pos="0 0 0" mass="{numbers(mass_kg)}" diaginertia="{inertia}"/>'
-        f'<geom name="{rover.label}/{name}" type="sphere" size="{numbers(radius_m)}" {_WHEEL_BITS}'
+        f'<geom name="{rover.label}/{name}" type="sphere" size="{numbers(tyre_m)}" {_WHEEL_BITS}'
         f' condim="3" priority="1" friction="{numbers(grip(spec))} 0.005 0.0001"'
+        f' solref="{numbers(_TYRE_S, _TYRE_DAMPING)}"'
+        f' solimp="{numbers(_TYRE_SOFT, _TYRE_HARD, _TYRE_SHARE * radius_m, 0.5, 2.0)}"'
         f' rgba="0 0 0 0" group="3"/>{seen}</body>'
     )
 
