@@ -75,7 +75,7 @@ def make_mjcf(
     return f"""{comment}<mujoco model="{escape(name)}">
 <compiler angle="radian" inertiafromgeom="false"/>
 <option timestep="{numbers(step_us / US_PER_S)}" gravity="0 0 {-GRAVITY_MPS2}"
- integrator="implicitfast" cone="elliptic" impratio="10"/>
+ integrator="implicitfast" cone="elliptic" impratio="100"/>
 <default><geom solref="0.01 1"/></default>
 <visual><headlight ambient="0.35 0.35 0.35"/><quality shadowsize="4096"/>
 <map znear="0.005" zfar="50"/></visual>

@@ -77,10 +77,7 @@ class Physics:
         self._names = obstacle_names(world.obstacles)
         self.can_touch = world.contacts and (count > 1 or bool(world.obstacles))
         self._bad = self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC]
-        self._forward()
-
-    def _forward(self) -> None:
-        self._mujoco.mj_forward(self.model, self.data)
+        mujoco.mj_kinematics(model, self.data)
 
     def _find_owners(self) -> NDArray[np.int64]:
         """Whose every geom is: 0 the ground's, then rovers, then obstacles."""
@@ -214,7 +211,7 @@ class Physics:
         for corner in ("front_left", "front_right", "rear_left", "rear_right"):
             joint = self.model.joint(f"{rover.label}/{corner}_wheel")
             data.qvel[joint.dofadr] = turning
-        self._forward()
+        self._mujoco.mj_kinematics(self.model, data)
 
     def adopt(self, other: Physics) -> None:
         """Continue with the state of all rovers that ``other`` has too."""
@@ -230,9 +227,8 @@ class Physics:
             self.data.qacc_warmstart[v0:v1] = other.data.qacc_warmstart[w0:w1]
             self.controls[u0:u1] = other.controls[c0:c1]
             self.mean[rank] = other.mean[before]
-        warm = self.data.qacc_warmstart.copy()
-        self._forward()
-        self.data.qacc_warmstart[:] = warm
+            self.data.qacc[v0:v1] = other.data.qacc[w0:w1]
+        self._mujoco.mj_kinematics(self.model, self.data)
 
     def _slices(self, rank: int) -> tuple[tuple[int, int], ...]:
         """Where a rover's positions, speeds and controls begin and end."""
@@ -251,6 +247,7 @@ class Physics:
             "state": state.tolist(),
             "controls": self.controls.tolist(),
             "mean": self.mean.tolist(),
+            "qacc": self.data.qacc.tolist(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -258,8 +255,8 @@ class Physics:
         kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
         state = np.array(saved["state"])
         self._mujoco.mj_setState(self.model, self.data, state, kind)
-        self._forward()
-        self._mujoco.mj_setState(self.model, self.data, state, kind)
+        self._mujoco.mj_kinematics(self.model, self.data)
+        self.data.qacc[:] = saved["qacc"]
         self.controls = np.array(saved["controls"])
         self.mean = np.array(saved["mean"]).reshape(-1, 6)
 

@@ -30,6 +30,8 @@ _ROTOR_SHARE = 3.0
 _SERVO_S = 0.005
 # A motor can spin a wheel that carries half of the rover, and its own rotor faster than that.
 _LOAD_SHARE = 0.5
+# Speed that such a controller would lose per push [m/s per m/s^2]; its integral part adds it.
+SERVO_SAG_S = 0.25 * _SERVO_S / (0.25 + _ROTOR_SHARE)
 _SPIN_UP = 2.0
 _STEERING_RADPS = 120.0
 # Soft tyres: hard ones hop when they skid. The impedance of their contacts grows from the first to

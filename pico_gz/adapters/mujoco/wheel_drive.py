@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pico_gz.adapters.mujoco.rover_mjcf import skid_half_track_m
+from pico_gz.adapters.mujoco.rover_mjcf import SERVO_SAG_S, skid_half_track_m
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.simulator.drive_model import DriveModel
@@ -66,6 +66,8 @@ class WheelDrive:
         self._memory = travel.memory
         self._yaw_radps = yaw = travel.yaw_radps
         speed = travel.speed_mps
+        if push is not None:
+            speed -= push * SERVO_SAG_S
         if self._is_skid:
             left = (speed + yaw * self._half_track_m) * self._per_m
             right = (speed - yaw * self._half_track_m) * self._per_m
