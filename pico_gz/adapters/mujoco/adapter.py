@@ -12,7 +12,7 @@ from pico_gz.adapters.mujoco.mjcf import DEFAULT_STEP_US
 from pico_gz.adapters.mujoco.physics import Physics, load_mujoco
 from pico_gz.adapters.mujoco.rover_mjcf import PlacedRover, skid_half_track_m
 from pico_gz.adapters.mujoco.wheel_drive import WheelDrive
-from pico_gz.core.frames import rotation_from_quat
+from pico_gz.core.frames import rotation_from_quat, yaw_from_quat
 from pico_gz.core.messages import (
     ActuatorCommands,
     SensorCapabilities,
@@ -30,7 +30,7 @@ from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.followed_fleet import FollowedFleet
 from pico_gz.simulator.followed_motion import FollowedMotion
 from pico_gz.simulator.models import ModelTable
-from pico_gz.simulator.overlaps import footprint, overlaps_of, pose_of
+from pico_gz.simulator.overlaps import footprint, overlaps_of
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import Wind, World
@@ -138,20 +138,11 @@ class MujocoAdapter(SimulatorAdapter):
             self._lock.release()
 
     def _build_truth(self) -> dict[int, VehicleTruth]:
-        physics = self._model()
+        physics = self.physics()
         wind = (0.0, 0.0) if self._wind.calm else self._wind.at(self._time_us)
-        rows = zip(
-            self._rovers.items(),
-            physics.motions().tolist(),
-            physics.rates().tolist(),
-            physics.angular_accels().tolist(),
-            strict=True,
-        )
         return {
-            vehicle_id: _truth_of(
-                vehicle_id, self._time_us, row, rates, turning, rover.place.spec, wind
-            )
-            for (vehicle_id, rover), row, rates, turning in rows
+            vehicle_id: _truth_of(vehicle_id, self._time_us, row, rover.place.spec, wind)
+            for (vehicle_id, rover), row in zip(self._rovers.items(), physics.motions, strict=True)
         }
 
     def drain_contacts(self) -> list[Contact]:
@@ -176,13 +167,22 @@ class MujocoAdapter(SimulatorAdapter):
     def _overlaps(self, vehicle_id: int, pose: Pose, spec: RoverSpec) -> list[str]:
         if not self._world.contacts:
             return []
-        truth = self.receive_truth()
         others = [
-            footprint(self._vehicles[i].label, pose_of(truth[i]), self.rover(i))
-            for i in truth
+            footprint(one.place.label, self._pose_of(one.place), one.place.spec)
+            for i, one in self._rovers.items()
             if i != vehicle_id
         ]
         return overlaps_of(footprint("", pose, spec), others, self._world.obstacles)
+
+    def _pose_of(self, place: PlacedRover) -> Pose:
+        """Where a rover is; one that was just added stands where it was put."""
+        physics = self._physics
+        if physics is None or place.vehicle_id not in physics.rank_of:
+            return place.pose
+        row = physics.motions[physics.rank_of[place.vehicle_id]]
+        w, x, y, z = row[9:13]
+        yaw_deg = math.degrees(yaw_from_quat((w, x, y, z)))
+        return Pose(north_m=row[0], east_m=row[1], yaw_deg=yaw_deg)
 
     # --- interventions --------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class MujocoAdapter(SimulatorAdapter):
         self, vehicle_id: int, north_m: float, east_m: float, yaw_deg: float, speed_mps: float
     ) -> None:
         with self._lock:
-            rover, physics = self._known(vehicle_id), self._model()
+            rover, physics = self._known(vehicle_id), self.physics()
             if not math.isfinite(north_m + east_m + yaw_deg + speed_mps):
                 raise ConfigError("A pose has finite numbers only.")
             most = rover.place.spec.max_speed
@@ -240,7 +240,7 @@ class MujocoAdapter(SimulatorAdapter):
                 "seed": self.seed,
                 "time_us": self._time_us,
                 "wind": self._wind.save_state(),
-                "mujoco": self._model().save(),
+                "mujoco": self.physics().save(),
                 "sensors": self._fleet.save(),
                 "touching": [[*pair, seen_us] for pair, seen_us in self._touching.items()],
                 "vehicles": {
@@ -266,7 +266,7 @@ class MujocoAdapter(SimulatorAdapter):
                 raise ConfigError(
                     f"The snapshot holds vehicles {ids}, here are {tuple(self._rovers)}."
                 )
-            self._model().load(state["mujoco"])
+            self.physics().load(state["mujoco"])
             self._fleet.load(state["sensors"])
             self._wind.load_state(state["wind"])
             for vehicle_id, rover in self._rovers.items():
@@ -327,7 +327,7 @@ class MujocoAdapter(SimulatorAdapter):
             raise UnknownVehicleError(vehicle_id, self._rovers)
         return self._rovers[vehicle_id]
 
-    def _model(self) -> Physics:
+    def physics(self) -> Physics:
         """The model of the present fleet; rovers that stay continue as they are."""
         if self._has_changed or self._physics is None:
             places = [rover.place for rover in self._rovers.values()]
@@ -348,7 +348,7 @@ class MujocoAdapter(SimulatorAdapter):
         skip_vehicle: int,
     ) -> float:
         """Distance along a ray of a vehicle's rangefinder, as ``Scene.cast``."""
-        return self._model().cast(north_m, east_m, dir_n, dir_e, max_m, skip_vehicle)
+        return self.physics().cast(north_m, east_m, dir_n, dir_e, max_m, skip_vehicle)
 
     # --- a step ---------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ class MujocoAdapter(SimulatorAdapter):
                 f"of {self.physics_step_us} us.",
                 hint=f"Change step_us of [time], or physics_step_us of [adapters.{self.name}].",
             )
-        physics = self._model()
+        physics = self.physics()
         wind = None if self._wind.calm else self._wind.at(self._time_us)
         physics.step(self._controls(physics, dt_us, wind), substeps)
         self._time_us = now_us = self._time_us + dt_us
@@ -380,7 +380,7 @@ class MujocoAdapter(SimulatorAdapter):
         """What the motors and servos of all rovers do in this step."""
         controls: list[float] = []
         is_level = wind is None and self._world.terrain.level
-        rows = None if is_level else physics.motions().tolist()
+        rows = None if is_level else physics.motions
         for rank, (vehicle_id, rover) in enumerate(self._rovers.items()):
             drive = rover.drive
             commands = drive.commands
@@ -396,13 +396,11 @@ class MujocoAdapter(SimulatorAdapter):
     ) -> Mapping[int, SensorData]:
         air = (0.0, 0.0, 0.0) if wind is None else (1.0, *wind)
         seen = {}
-        for (vehicle_id, rover), row in zip(
-            self._rovers.items(), physics.motions().tolist(), strict=True
-        ):
+        for (vehicle_id, rover), row in zip(self._rovers.items(), physics.motions, strict=True):
             first, second = rover.drive.commands
             if rover.place.spec.drive is not DriveKind.SKID:
                 second = first
-            seen[vehicle_id] = (*row, *air, first, second)
+            seen[vehicle_id] = (*row[:16], *air, first, second)
         found = self._fleet.sample(seen, now_us, dt_us)
         return {vehicle_id: found[vehicle_id] for vehicle_id in seen}
 
@@ -441,12 +439,11 @@ def _truth_of(
     vehicle_id: int,
     time_us: int,
     row: list[float],
-    rates: list[float],
-    turning: list[float],
     spec: RoverSpec,
     wind: tuple[float, float],
 ) -> VehicleTruth:
     w, x, y, z = row[9:13]
+    rates, turning = row[16:19], row[19:22]
     length = math.sqrt(w * w + x * x + y * y + z * z)
     quat = (w / length, x / length, y / length, z / length)
     force = row[13:16]

@@ -21,13 +21,11 @@ from pico_gz.simulator.world import World
 Array = NDArray[np.float64]
 
 # From NWU to NED and from FLU to FRD, and of quaternions from the one to the other.
-_FLIP = np.array((1.0, -1.0, -1.0))
-_FLIP_QUAT = np.array((1.0, 1.0, -1.0, -1.0))
+_FLIP = (1.0, -1.0, -1.0)
+_FLIP_QUAT = (1.0, 1.0, -1.0, -1.0)
 # Rangefinders see the ground and obstacles (geom group 0), and bodies (group 1).
 _SEES_ALL = np.array((1, 1, 0, 0, 0, 0), dtype=np.uint8)
 _SEES_STILL = np.array((1, 0, 0, 0, 0, 0), dtype=np.uint8)
-# What ``Physics.motions`` has of a rover: position, velocity, rates, attitude, specific force.
-MOTION_NUMBERS = 16
 
 
 def load_mujoco() -> Any:
@@ -48,7 +46,9 @@ class Physics:
     Attributes:
         rovers: in the order of their ids.
         controls: what the last step ended with: wheel speeds [rad/s], steering angles [rad].
-        mean: specific force and rates of every rover, mean of the last step, FLU.
+        motions: of every rover, NED and FRD: position 3, velocity 3, mean rates of the last step 3,
+            attitude (w, x, y, z), mean specific force 3, rates now 3, angular acceleration 3.
+        trace: where to note the controls of every step, for who repeats a drive.
         can_touch: there is something beside the ground that a rover may touch.
     """
 
@@ -66,18 +66,40 @@ class Physics:
         self._q = [int(model.jnt_qposadr[joint]) for joint in free]
         self._v = [int(model.jnt_dofadr[joint]) for joint in free]
         self._u = [int(model.actuator(f"{r.label}/front_left_motor").id) for r in self.rovers]
-        self._positions = _indices(self._q, 0, 3)
-        self._attitudes = _indices(self._q, 3, 7)
-        self._speeds = _indices(self._v, 0, 3)
-        self._rates = _indices(self._v, 3, 6)
         self.controls: Array = np.zeros(model.nu)
-        self.mean: Array = np.tile((0.0, 0.0, GRAVITY_MPS2, 0.0, 0.0, 0.0), (count, 1))
-        self._motions: Array = np.zeros((count, MOTION_NUMBERS))
+        self.trace: list[Array] | None = None
+        self._ramps: dict[int, Array] = {}
+        # Positions, speeds, accelerations and what the sensors measured, one after the other.
+        nq, nv = model.nq, model.nv
+        self._all: Array = np.zeros(nq + 2 * nv + 6 * count)
+        self._qpos, self._qvel = self._all[:nq], self._all[nq : nq + nv]
+        self._qacc = self._all[nq + nv : nq + 2 * nv]
+        self._mean = self._all[nq + 2 * nv :]
+        self._mean.reshape(-1, 6)[:, 2] = GRAVITY_MPS2
+        self._index = np.array(
+            [
+                (
+                    *range(q, q + 3),
+                    *range(nq + v, nq + v + 3),
+                    *range(nq + 2 * nv + 6 * rank + 3, nq + 2 * nv + 6 * rank + 6),
+                    *range(q + 3, q + 7),
+                    *range(nq + 2 * nv + 6 * rank, nq + 2 * nv + 6 * rank + 3),
+                    *range(nq + v + 3, nq + v + 6),
+                    *range(nq + nv + v + 3, nq + nv + v + 6),
+                )
+                for rank, (q, v) in enumerate(zip(self._q, self._v, strict=True))
+            ],
+            dtype=np.int64,
+        ).reshape(count, 22)
+        self._signs = np.array((*_FLIP * 3, *_FLIP_QUAT, *_FLIP * 3))
+        self._ctrl, self._sensed = self.data.ctrl, self.data.sensordata
         self._owners = self._find_owners()
         self._names = obstacle_names(world.obstacles)
         self.can_touch = world.contacts and (count > 1 or bool(world.obstacles))
         self._bad = self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC]
         mujoco.mj_kinematics(model, self.data)
+        self.motions: list[list[float]] = []
+        self._look()
 
     def _find_owners(self) -> NDArray[np.int64]:
         """Whose every geom is: 0 the ground's, then rovers, then obstacles."""
@@ -98,47 +120,33 @@ class Physics:
         Raises:
             SimulatorError: MuJoCo gave up.
         """
-        model, data, mj_step = self.model, self.data, self._mujoco.mj_step
+        model, data, ctrl, sensed = self.model, self.data, self._ctrl, self._sensed
+        mj_step, total = self._mujoco.mj_step, self._mean
         end = np.array(controls)
-        sensed = data.sensordata
-        if substeps == 1:
-            data.ctrl[:] = end
+        if substeps not in self._ramps:
+            self._ramps[substeps] = np.arange(1, substeps + 1).reshape(-1, 1) / substeps
+        now = self.controls
+        total[:] = 0.0
+        for row in now + (end - now) * self._ramps[substeps]:
+            ctrl[:] = row
             mj_step(model, data)
-            self.mean = sensed.reshape(-1, 6).copy()
-        else:
-            now = self.controls
-            stride = (end - now) / substeps
-            total = np.zeros_like(sensed)
-            for _ in range(substeps):
-                now = now + stride
-                data.ctrl[:] = now
-                mj_step(model, data)
-                total += sensed
-            self.mean = (total / substeps).reshape(-1, 6)
+            total += sensed
+        total /= substeps
         self.controls = end
+        if self.trace is not None:
+            self.trace.append(end)
         if self._bad.number:
             raise SimulatorError(
                 "MuJoCo: the simulation became unstable.",
                 hint="Give it a smaller physics_step_us.",
             )
+        self._look()
 
-    def motions(self) -> Array:
-        """A row of ``MOTION_NUMBERS`` per rover, NED and FRD; the same array at every call."""
-        found, qpos, qvel, mean = self._motions, self.data.qpos, self.data.qvel, self.mean
-        found[:, 0:3] = qpos[self._positions] * _FLIP
-        found[:, 3:6] = qvel[self._speeds] * _FLIP
-        found[:, 6:9] = mean[:, 3:] * _FLIP
-        found[:, 9:13] = qpos[self._attitudes] * _FLIP_QUAT
-        found[:, 13:16] = mean[:, :3] * _FLIP
-        return found
-
-    def rates(self) -> Array:
-        """The rates of all rovers at the end of the step, FRD."""
-        return np.asarray(self.data.qvel[self._rates] * _FLIP)
-
-    def angular_accels(self) -> Array:
-        """The angular accelerations of all rovers in the last step, FRD."""
-        return np.asarray(self.data.qacc[self._rates] * _FLIP)
+    def _look(self) -> None:
+        """Take over where the rovers are."""
+        data = self.data
+        self._qpos[:], self._qvel[:], self._qacc[:] = data.qpos, data.qvel, data.qacc
+        self.motions = (self._all.take(self._index) * self._signs).tolist()
 
     def push(self, rank: int, north_n: float, east_n: float) -> None:
         """Let a force act on a rover's body until the next call."""
@@ -183,7 +191,8 @@ class Physics:
         up = self.data.xmat[self._bodies[rank]].reshape(3, 3)[:, 2]
         ray = np.array((dir_n, -dir_e, -(dir_n * up[0] - dir_e * up[1]) / up[2]))
         ray /= math.sqrt(float(ray @ ray))
-        at = self.data.qpos[self._positions[rank]] + up * self.rovers[rank].spec.height_m * 0.5
+        q = self._q[rank]
+        at = self.data.qpos[q : q + 3] + up * self.rovers[rank].spec.height_m * 0.5
         sees = _SEES_ALL if self._world.contacts else _SEES_STILL
         hit = np.zeros(1, dtype=np.int32)
         distance = self._mujoco.mj_ray(
@@ -212,6 +221,7 @@ class Physics:
             joint = self.model.joint(f"{rover.label}/{corner}_wheel")
             data.qvel[joint.dofadr] = turning
         self._mujoco.mj_kinematics(self.model, data)
+        self._look()
 
     def adopt(self, other: Physics) -> None:
         """Continue with the state of all rovers that ``other`` has too."""
@@ -226,9 +236,10 @@ class Physics:
             self.data.qvel[v0:v1] = other.data.qvel[w0:w1]
             self.data.qacc_warmstart[v0:v1] = other.data.qacc_warmstart[w0:w1]
             self.controls[u0:u1] = other.controls[c0:c1]
-            self.mean[rank] = other.mean[before]
             self.data.qacc[v0:v1] = other.data.qacc[w0:w1]
+            self._mean[6 * rank : 6 * rank + 6] = other._mean[6 * before : 6 * before + 6]
         self._mujoco.mj_kinematics(self.model, self.data)
+        self._look()
 
     def _slices(self, rank: int) -> tuple[tuple[int, int], ...]:
         """Where a rover's positions, speeds and controls begin and end."""
@@ -246,7 +257,7 @@ class Physics:
         return {
             "state": state.tolist(),
             "controls": self.controls.tolist(),
-            "mean": self.mean.tolist(),
+            "mean": self._mean.tolist(),
             "qacc": self.data.qacc.tolist(),
         }
 
@@ -258,10 +269,5 @@ class Physics:
         self._mujoco.mj_kinematics(self.model, self.data)
         self.data.qacc[:] = saved["qacc"]
         self.controls = np.array(saved["controls"])
-        self.mean = np.array(saved["mean"]).reshape(-1, 6)
-
-
-def _indices(starts: Sequence[int], first: int, last: int) -> NDArray[np.int64]:
-    return np.array(
-        [[start + k for k in range(first, last)] for start in starts], dtype=np.int64
-    ).reshape(len(starts), last - first)
+        self._mean[:] = saved["mean"]
+        self._look()

@@ -22,9 +22,10 @@ pytest.importorskip("mujoco", reason="needs the extra mujoco")
 
 STEP_US = 10_000
 FREENOVE, CAR = "pico_trail_freenove", "pico_trail_ackermann"
+ORIGIN = (Pose(),)
 
 
-def make(preset=FREENOVE, *, world=None, poses=(Pose(),), kind=MujocoAdapter, **fields):
+def make(preset=FREENOVE, *, world=None, poses=ORIGIN, kind=MujocoAdapter, **fields):
     """A connected adapter with quiet rovers, ids from 1."""
     spec = rover_spec(preset, {"noise_free": True, "imu_rate_hz": 0.0, **fields})
     adapter = kind(world=world or World(), rover_of=lambda _: spec, seed=3)
