@@ -10,9 +10,9 @@ from typing import Any
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.mujoco.mjcf import DEFAULT_STEP_US
 from pico_gz.adapters.mujoco.physics import Physics, load_mujoco
-from pico_gz.adapters.mujoco.rover_mjcf import PlacedRover, skid_half_track_m
+from pico_gz.adapters.mujoco.rover_mjcf import PlacedRover
 from pico_gz.adapters.mujoco.wheel_drive import WheelDrive
-from pico_gz.core.frames import rotation_from_quat, yaw_from_quat
+from pico_gz.core.frames import yaw_from_quat
 from pico_gz.core.messages import (
     ActuatorCommands,
     SensorCapabilities,
@@ -22,13 +22,14 @@ from pico_gz.core.messages import (
 )
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
-from pico_gz.core.vehicle_config import DriveKind, Pose, VehicleConfig
+from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
 from pico_gz.simulator.contacts import Contact
 from pico_gz.simulator.faults import ACTUATOR_UNITS, ActuatorFaults, find_units
 from pico_gz.simulator.faults import UNITS as SENSOR_UNITS
 from pico_gz.simulator.followed_fleet import FollowedFleet
 from pico_gz.simulator.followed_motion import FollowedMotion
+from pico_gz.simulator.kinematics import truth_of
 from pico_gz.simulator.models import ModelTable
 from pico_gz.simulator.overlaps import footprint, overlaps_of
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
@@ -36,8 +37,6 @@ from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import Wind, World
 from pico_gz.wire.servo import drive_values
 
-# The accelerometer sits where the IMU does, so the model needs no lever arm.
-_FITTED = {"imu_position_frd_m": (0.0, 0.0, 0.0)}
 # Bodies that touch bounce a little: shorter gaps are the same touch [us].
 _TOUCH_GAP_US = 200_000
 
@@ -98,6 +97,7 @@ class MujocoAdapter(SimulatorAdapter):
         self._time_us = 0
         self._truth: Mapping[int, VehicleTruth] = {}
         self._fresh_truth = False
+        self._is_sampled = False  # the sensors have seen where the rovers are
         self._touching: dict[tuple[int, int | str], int] = {}  # -> when it was seen last
         self._contacts: list[Contact] = []
 
@@ -137,12 +137,21 @@ class MujocoAdapter(SimulatorAdapter):
         finally:
             self._lock.release()
 
-    def _build_truth(self) -> dict[int, VehicleTruth]:
+    def _build_truth(self) -> Mapping[int, VehicleTruth]:
+        if self._is_sampled:
+            return self._fleet.truths()
+        # Somebody was put somewhere since the last step.
         physics = self.physics()
-        wind = (0.0, 0.0) if self._wind.calm else self._wind.at(self._time_us)
+        self._complete(physics, None if self._wind.calm else self._wind.at(self._time_us))
         return {
-            vehicle_id: _truth_of(vehicle_id, self._time_us, row, rover.place.spec, wind)
-            for (vehicle_id, rover), row in zip(self._rovers.items(), physics.motions, strict=True)
+            vehicle_id: truth_of(
+                vehicle_id,
+                self._time_us,
+                FollowedMotion(rover.place.spec).update(row, self._time_us, 1),
+            )
+            for (vehicle_id, rover), row in zip(
+                self._rovers.items(), physics.seen.tolist(), strict=True
+            )
         }
 
     def drain_contacts(self) -> list[Contact]:
@@ -179,7 +188,7 @@ class MujocoAdapter(SimulatorAdapter):
         physics = self._physics
         if physics is None or place.vehicle_id not in physics.rank_of:
             return place.pose
-        row = physics.motions[physics.rank_of[place.vehicle_id]]
+        row = physics.seen[physics.rank_of[place.vehicle_id]].tolist()
         w, x, y, z = row[9:13]
         yaw_deg = math.degrees(yaw_from_quat((w, x, y, z)))
         return Pose(north_m=row[0], east_m=row[1], yaw_deg=yaw_deg)
@@ -202,7 +211,7 @@ class MujocoAdapter(SimulatorAdapter):
             rank = physics.rank_of[vehicle_id]
             physics.put(rank, north_m, east_m, math.radians(yaw_deg), speed_mps)
             rover.drive.move_at(speed_mps)
-            self._fresh_truth = False
+            self._fresh_truth = self._is_sampled = False
 
     def set_failure(self, vehicle_id: int, unit: str, kind: str) -> None:
         """Break a sensor or an actuator of a vehicle; ``ok`` repairs it.
@@ -280,7 +289,7 @@ class MujocoAdapter(SimulatorAdapter):
             self._contacts = []
             self._time_us = state["time_us"]
             self._mailbox.clear()
-            self._fresh_truth = False
+            self._fresh_truth = self._is_sampled = False
 
     # --- hooks ----------------------------------------------------------------------------
 
@@ -298,16 +307,13 @@ class MujocoAdapter(SimulatorAdapter):
                 hint="Give it another pose.",
             )
         place = PlacedRover(vehicle_id=config.id, label=config.label, spec=spec, pose=config.pose)
-        setup = fit_sensors(spec, config.id, config.noise, _FITTED)
+        setup = fit_sensors(spec, config.id, config.noise)
         drive = WheelDrive(spec, self._models.drive(spec))
         rovers = {**self._rovers, config.id: _Rover(place, drive, setup)}
         self._rovers = dict(sorted(rovers.items()))
         kind = _RaySuite if setup.rangefinders else SensorSuite
-        follower = FollowedMotion(spec)
-        if spec.drive is DriveKind.SKID:
-            follower.half_track_m = skid_half_track_m(spec)
         suite = kind(setup, self._world.origin, self._magnetic, self.seed, self)
-        self._fleet.add(follower, suite)
+        self._fleet.add(FollowedMotion(spec), suite)
         self._fleet_changed()
 
     def _remove_vehicle(self, vehicle_id: int) -> None:
@@ -320,7 +326,7 @@ class MujocoAdapter(SimulatorAdapter):
 
     def _fleet_changed(self) -> None:
         self._has_changed = True
-        self._fresh_truth = False
+        self._fresh_truth = self._is_sampled = False
 
     def _known(self, vehicle_id: int) -> _Rover:
         if vehicle_id not in self._rovers:
@@ -372,7 +378,9 @@ class MujocoAdapter(SimulatorAdapter):
         self._fresh_truth = False
         if physics.can_touch:
             self._note_touches(physics.touches())
-        return self._measure(physics, now_us, dt_us, wind)
+        self._complete(physics, wind)
+        self._is_sampled = True
+        return self._fleet.sample_all(physics.seen, now_us, dt_us)
 
     def _controls(
         self, physics: Physics, dt_us: int, wind: tuple[float, float] | None
@@ -380,7 +388,7 @@ class MujocoAdapter(SimulatorAdapter):
         """What the motors and servos of all rovers do in this step."""
         controls: list[float] = []
         is_level = wind is None and self._world.terrain.level
-        rows = None if is_level else physics.motions
+        rows = None if is_level else physics.seen.tolist()
         for rank, (vehicle_id, rover) in enumerate(self._rovers.items()):
             drive = rover.drive
             commands = drive.commands
@@ -391,18 +399,15 @@ class MujocoAdapter(SimulatorAdapter):
             controls += drive.advance(dt_us, commands, ratio, push)
         return controls
 
-    def _measure(
-        self, physics: Physics, now_us: int, dt_us: int, wind: tuple[float, float] | None
-    ) -> Mapping[int, SensorData]:
-        air = (0.0, 0.0, 0.0) if wind is None else (1.0, *wind)
-        seen = {}
-        for (vehicle_id, rover), row in zip(self._rovers.items(), physics.motions, strict=True):
-            first, second = rover.drive.commands
-            if rover.place.spec.drive is not DriveKind.SKID:
-                second = first
-            seen[vehicle_id] = (*row[:16], *air, first, second)
-        found = self._fleet.sample(seen, now_us, dt_us)
-        return {vehicle_id: found[vehicle_id] for vehicle_id in seen}
+    def _complete(self, physics: Physics, wind: tuple[float, float] | None) -> None:
+        """Add wind and commands to what is seen of the rovers."""
+        seen = physics.seen
+        if wind is not None:
+            seen[:, 16:19] = (1.0, *wind)
+        seen[:, 19:21] = [
+            rover.drive.commands if rover.drive.is_skid else (rover.drive.commands[0],) * 2
+            for rover in self._rovers.values()
+        ] or seen[:, 19:21]
 
     def _note_touches(self, touches: Mapping[tuple[int, int | str], float]) -> None:
         now_us = self._time_us
@@ -433,51 +438,3 @@ def _push(
     physics.push(rank, gain * north, gain * east)
     speed = ahead_n * row[3] + ahead_e * row[4]
     return push + drive.drag(speed, ahead_n * wind[0] + ahead_e * wind[1])
-
-
-def _truth_of(
-    vehicle_id: int,
-    time_us: int,
-    row: list[float],
-    spec: RoverSpec,
-    wind: tuple[float, float],
-) -> VehicleTruth:
-    w, x, y, z = row[9:13]
-    rates, turning = row[16:19], row[19:22]
-    length = math.sqrt(w * w + x * x + y * y + z * z)
-    quat = (w / length, x / length, y / length, z / length)
-    force = row[13:16]
-    if any(spec.imu_position_frd_m):
-        force = _without_lever(force, rates, turning, spec.imu_position_frd_m)
-    north, east, down = (
-        r0 * force[0] + r1 * force[1] + r2 * force[2] for r0, r1, r2 in rotation_from_quat(quat)
-    )
-    return VehicleTruth(
-        time_us,
-        vehicle_id,
-        row[0],
-        row[1],
-        row[2],
-        quat,
-        (row[3], row[4], row[5]),
-        (rates[0], rates[1], rates[2]),
-        (north, east, down + GRAVITY_MPS2),
-        (turning[0], turning[1], turning[2]),
-        (*wind, 0.0),
-    )
-
-
-def _without_lever(
-    force: list[float],
-    rates: list[float],
-    turning: list[float],
-    lever: tuple[float, float, float],
-) -> list[float]:
-    """The specific force at the reference point, from that at the IMU."""
-    spin = _cross(rates, _cross(rates, lever))
-    swing = _cross(turning, lever)
-    return [f - a - b for f, a, b in zip(force, swing, spin, strict=True)]
-
-
-def _cross(a: list[float], b: tuple[float, ...] | list[float]) -> list[float]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

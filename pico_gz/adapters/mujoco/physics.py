@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pico_gz.adapters.mujoco.mjcf import make_mjcf, standing
 from pico_gz.adapters.mujoco.rover_mjcf import PlacedRover
-from pico_gz.core.units import GRAVITY_MPS2
+from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import MissingExtraError, SimulatorError
+from pico_gz.simulator.followed_motion import SEEN_NUMBERS
 from pico_gz.simulator.overlaps import obstacle_names
 from pico_gz.simulator.world import World
 
@@ -46,8 +47,8 @@ class Physics:
     Attributes:
         rovers: in the order of their ids.
         controls: what the last step ended with: wheel speeds [rad/s], steering angles [rad].
-        motions: of every rover, NED and FRD: position 3, velocity 3, mean rates of the last step 3,
-            attitude (w, x, y, z), mean specific force 3, rates now 3, angular acceleration 3.
+        seen: a row per rover as ``FollowedMotion`` takes it, NED and FRD; specific force and rates
+            are means of the last step. Wind and commands are left to the caller.
         trace: where to note the controls of every step, for who repeats a drive.
         can_touch: there is something beside the ground that a rover may touch.
     """
@@ -68,37 +69,54 @@ class Physics:
         self._u = [int(model.actuator(f"{r.label}/front_left_motor").id) for r in self.rovers]
         self.controls: Array = np.zeros(model.nu)
         self.trace: list[Array] | None = None
+        self._per_s = US_PER_S / step_us
         self._ramps: dict[int, Array] = {}
-        # Positions, speeds, accelerations and what the sensors measured, one after the other.
+        # Positions, speeds, what the sensors measured and angular accelerations, and then 0 and 1.
         nq, nv = model.nq, model.nv
-        self._all: Array = np.zeros(nq + 2 * nv + 6 * count)
-        self._qpos, self._qvel = self._all[:nq], self._all[nq : nq + nv]
-        self._qacc = self._all[nq + nv : nq + 2 * nv]
-        self._mean = self._all[nq + 2 * nv :]
+        sensed, turning = nq + nv, nq + nv + 6 * count
+        self._all: Array = np.zeros(turning + 3 * count + 2)
+        self._all[-1] = 1.0
+        self._qpos, self._qvel = self._all[:nq], self._all[nq:sensed]
+        self._mean, self._turning = self._all[sensed:turning], self._all[turning:-2]
         self._mean.reshape(-1, 6)[:, 2] = GRAVITY_MPS2
+        zero, one = turning + 3 * count, turning + 3 * count + 1
+        wheels = [
+            [int(model.joint(f"{r.label}/rear_{side}_wheel").qposadr[0]) for r in self.rovers]
+            for side in ("left", "right")
+        ]
         self._index = np.array(
             [
                 (
                     *range(q, q + 3),
                     *range(nq + v, nq + v + 3),
-                    *range(nq + 2 * nv + 6 * rank + 3, nq + 2 * nv + 6 * rank + 6),
+                    *range(sensed + 6 * rank + 3, sensed + 6 * rank + 6),
                     *range(q + 3, q + 7),
-                    *range(nq + 2 * nv + 6 * rank, nq + 2 * nv + 6 * rank + 3),
-                    *range(nq + v + 3, nq + v + 6),
-                    *range(nq + nv + v + 3, nq + nv + v + 6),
+                    *range(sensed + 6 * rank, sensed + 6 * rank + 3),
+                    *(zero,) * 5,
+                    *range(turning + 3 * rank, turning + 3 * rank + 3),
+                    one,
+                    left,
+                    right,
                 )
-                for rank, (q, v) in enumerate(zip(self._q, self._v, strict=True))
+                for rank, (q, v, left, right) in enumerate(
+                    zip(self._q, self._v, *wheels, strict=True)
+                )
             ],
             dtype=np.int64,
-        ).reshape(count, 22)
-        self._signs = np.array((*_FLIP * 3, *_FLIP_QUAT, *_FLIP * 3))
+        ).reshape(count, SEEN_NUMBERS)
+        self._signs = np.array(
+            (*_FLIP * 3, *_FLIP_QUAT, *_FLIP, *(1.0,) * 5, *_FLIP, 1.0, 1.0, 1.0)
+        )
+        self._rates = np.array(
+            [range(nq + v + 3, nq + v + 6) for v in self._v], dtype=np.int64
+        ).reshape(-1)
         self._ctrl, self._sensed = self.data.ctrl, self.data.sensordata
         self._owners = self._find_owners()
         self._names = obstacle_names(world.obstacles)
         self.can_touch = world.contacts and (count > 1 or bool(world.obstacles))
         self._bad = self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC]
         mujoco.mj_kinematics(model, self.data)
-        self.motions: list[list[float]] = []
+        self.seen: Array
         self._look()
 
     def _find_owners(self) -> NDArray[np.int64]:
@@ -125,7 +143,7 @@ class Physics:
         end = np.array(controls)
         if substeps not in self._ramps:
             self._ramps[substeps] = np.arange(1, substeps + 1).reshape(-1, 1) / substeps
-        now = self.controls
+        now, before = self.controls, self._all.take(self._rates)
         total[:] = 0.0
         for row in now + (end - now) * self._ramps[substeps]:
             ctrl[:] = row
@@ -140,13 +158,14 @@ class Physics:
                 "MuJoCo: the simulation became unstable.",
                 hint="Give it a smaller physics_step_us.",
             )
+        self._qvel[:] = data.qvel
+        self._turning[:] = (self._all.take(self._rates) - before) * (self._per_s / substeps)
         self._look()
 
     def _look(self) -> None:
         """Take over where the rovers are."""
-        data = self.data
-        self._qpos[:], self._qvel[:], self._qacc[:] = data.qpos, data.qvel, data.qacc
-        self.motions = (self._all.take(self._index) * self._signs).tolist()
+        self._qpos[:], self._qvel[:] = self.data.qpos, self.data.qvel
+        self.seen = self._all.take(self._index) * self._signs
 
     def push(self, rank: int, north_n: float, east_n: float) -> None:
         """Let a force act on a rover's body until the next call."""
@@ -236,7 +255,7 @@ class Physics:
             self.data.qvel[v0:v1] = other.data.qvel[w0:w1]
             self.data.qacc_warmstart[v0:v1] = other.data.qacc_warmstart[w0:w1]
             self.controls[u0:u1] = other.controls[c0:c1]
-            self.data.qacc[v0:v1] = other.data.qacc[w0:w1]
+            self._turning[3 * rank : 3 * rank + 3] = other._turning[3 * before : 3 * before + 3]
             self._mean[6 * rank : 6 * rank + 6] = other._mean[6 * before : 6 * before + 6]
         self._mujoco.mj_kinematics(self.model, self.data)
         self._look()
@@ -258,7 +277,7 @@ class Physics:
             "state": state.tolist(),
             "controls": self.controls.tolist(),
             "mean": self._mean.tolist(),
-            "qacc": self.data.qacc.tolist(),
+            "turning": self._turning.tolist(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -267,7 +286,7 @@ class Physics:
         state = np.array(saved["state"])
         self._mujoco.mj_setState(self.model, self.data, state, kind)
         self._mujoco.mj_kinematics(self.model, self.data)
-        self.data.qacc[:] = saved["qacc"]
+        self._turning[:] = saved["turning"]
         self.controls = np.array(saved["controls"])
         self._mean[:] = saved["mean"]
         self._look()

@@ -126,11 +126,10 @@ def rover_body(rover: PlacedRover, place: str) -> str:
     """The ``<body>`` of a rover; ``place`` are its position and attitude as attributes."""
     spec, sizes = rover.spec, _Sizes(rover.spec)
     wheels = "".join(_wheel(rover, *corner) for corner in _CORNERS)
-    x, y, z = spec.imu_position_frd_m
     return (
         f'<body name="{rover.label}" {place}><freejoint name="{rover.label}/free"/>'
         f"{_inertial(spec, sizes)}{_shapes(rover, sizes)}{rover.looks.get(BASE, '')}"
-        f'<site name="{rover.label}/imu" pos="{numbers(x, -y, -z)}" size="0.005" group="4"/>'
+        f'<site name="{rover.label}/imu" pos="0 0 0" size="0.005" group="4"/>'
         f"{wheels}</body>\n"
     )
 

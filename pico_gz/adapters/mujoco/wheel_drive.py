@@ -28,11 +28,12 @@ class WheelDrive:
 
     Attributes:
         commands: (left, right) or (throttle, steering), each in -1..1.
+        is_skid: it is the former.
     """
 
     __slots__ = (
-        "_corners", "_curvature", "_drive", "_dt_us", "_half_track_m", "_is_skid", "_memory",
-        "_per_m", "_yaw_radps", "commands", "drag_gain", "spec",
+        "_corners", "_curvature", "_drive", "_dt_us", "_half_track_m", "_memory", "_per_m",
+        "_yaw_radps", "commands", "drag_gain", "is_skid", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: RoverSpec, drive: DriveModel) -> None:
@@ -41,7 +42,7 @@ class WheelDrive:
         self.drag_gain = 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2
         self._drive = drive
         self._dt_us = 0
-        self._is_skid = spec.drive is DriveKind.SKID
+        self.is_skid = spec.drive is DriveKind.SKID
         self._half_track_m = skid_half_track_m(spec)
         self._per_m = 1.0 / spec.wheel_radius_m
         half_m, base_m = 0.5 * spec.track_m, spec.axle_distance_m
@@ -68,7 +69,7 @@ class WheelDrive:
         speed = travel.speed_mps
         if push is not None:
             speed -= push * SERVO_SAG_S
-        if self._is_skid:
+        if self.is_skid:
             left = (speed + yaw * self._half_track_m) * self._per_m
             right = (speed - yaw * self._half_track_m) * self._per_m
             return left, right, left, right
@@ -99,7 +100,7 @@ class WheelDrive:
         """
         relative = air_mps - speed_mps
         force = relative * abs(relative)
-        if any(abs(one) > self.spec.deadband for one in self.commands[: 1 + self._is_skid]):
+        if any(abs(one) > self.spec.deadband for one in self.commands[: 1 + self.is_skid]):
             most = self.spec.max_speed
             paid = max(-most, min(most, speed_mps))
             force += paid * abs(paid)
