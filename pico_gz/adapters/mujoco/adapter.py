@@ -319,6 +319,8 @@ class MujocoAdapter(SimulatorAdapter):
     def _remove_vehicle(self, vehicle_id: int) -> None:
         self._rovers = {i: rover for i, rover in self._rovers.items() if i != vehicle_id}
         self._fleet.remove(vehicle_id)
+        if self._physics is not None:  # one of the same id that comes later does not continue it
+            self._physics.rank_of.pop(vehicle_id, None)
         self._touching = {
             pair: seen for pair, seen in self._touching.items() if vehicle_id not in pair
         }
