@@ -50,6 +50,13 @@ def fleet_file(tmp_path):
     return path
 
 
+def run(*words):
+    """The exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match="needs the extra 'mujoco'"):
@@ -74,17 +81,17 @@ def test_a_step_that_does_not_fit_is_refused_by_name(fleet_file):
 def test_the_world_is_one_file_that_mujoco_opens(fleet_file, tmp_path, capsys):
     mujoco = pytest.importorskip("mujoco", reason="needs the extra mujoco")
     command = ["world", str(fleet_file), "-o", str(tmp_path / "out"), "--for", "mujoco"]
-    assert main([*command, "--json"]) == 0
+    assert run(*command, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rovers"] == 3
-    assert main([*command, "--check"]) == 0
+    assert run(*command, "--check") == 0
     model = mujoco.MjModel.from_xml_path(told["world"])
     names = {model.body(number).name for number in range(model.nbody)}
     assert {"rover_1", "rover_2/front_left_hub", "rover_3/rear_right_wheel"} <= names
     geoms = {model.geom(number).name for number in range(model.ngeom)}
     assert {"ground", "ground_ramp", "disc_1", "rover_2/base_link/number_1a"} <= geoms
     assert sum(model.body_mass) == pytest.approx(1.2 + 1.2 + 2.7, rel=1e-6)
-    assert main([*command, "--lidar"]) == 2
+    assert run(*command, "--lidar") == 2
 
 
 def square(fleet, adapter):
