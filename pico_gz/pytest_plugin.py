@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sim",
         type=_adapter,
-        metavar="auto|lightweight|gazebo",
+        metavar="auto|lightweight|gazebo|mujoco",
         help="simulator of every fleet; default: as its fleet file says, lightweight for auto",
     )
     group.addoption(

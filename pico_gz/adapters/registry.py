@@ -17,6 +17,7 @@ ENTRY_POINT_GROUP = "pico_gz.adapters"
 BUILT_IN = {
     "lightweight": "pico_gz.adapters.lightweight:LightweightAdapter",
     "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
+    "mujoco": "pico_gz.adapters.mujoco.adapter:MujocoAdapter",
 }
 
 _reported: set[str] = set()

@@ -32,9 +32,9 @@ _GROUPS = {
     "wire": "wire",
     "start": "single_parts",
 }
-_ON_REQUEST = {"gazebo": "gazebo"}
+_ON_REQUEST = {"gazebo": "gazebo", "mujoco": "mujoco"}
 # Groups that are measured once more with nothing compiled.
-_ALSO_PURE = ("simulator", "autopilot", "stack", "fleet")
+_ALSO_PURE = ("simulator", "autopilot", "stack", "fleet", "mujoco")
 _PURE_LIMIT_S = 600.0
 
 
@@ -54,7 +54,8 @@ def bench(
     same run, because machines differ and are noisy; bare_loop_us shows how fast this one is.
     The column "pure" is the same without native core and compiled modules (PICO_GZ_PURE=1).
 
-    The group gazebo is measured only when asked for: it takes minutes and a real Gazebo.
+    The groups gazebo and mujoco are measured only when asked for: the first takes minutes and a
+    real Gazebo, the second the extra mujoco.
 
     Example:
       pico-gz bench

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from pico_gz.adapters.registry import load_adapter
 from pico_gz.cli.console import show_warnings
 from pico_gz.cli.fleet_options import open_fleet
 from pico_gz.cli.options import AsJson, FleetPath, PortOffset, Rovers
@@ -24,7 +25,7 @@ from pico_gz.cli.tools.comparison import (
     phase_results,
     require_plots,
 )
-from pico_gz.errors import MissingProgramError
+from pico_gz.errors import ConfigError, MissingProgramError
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.simulators import choose_adapters
@@ -41,13 +42,17 @@ def compare(
     second: Annotated[
         str, typer.Option(metavar="NAME", help="The simulator that is compared.")
     ] = "gazebo",
+    adapters: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Two or more simulators; the first is the measure."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Draw it too (extra plots).")
     ] = None,
     port_offset: PortOffset = "0",
     as_json: AsJson = False,
 ) -> int:
-    """Drive the same commands by the clock on two simulators and show how far apart they are.
+    """Drive the same commands by the clock on several simulators and show how far apart they are.
 
     No autopilot and no sensor takes part: straight ahead, an arc, a turn and back again, each
     from standing still. A simulator that is not here ends with exit code 4.
@@ -55,11 +60,12 @@ def compare(
     Example:
       pico-gz compare fleet.toml
       pico-gz compare --rovers 1 --plot difference.png --json
+      pico-gz compare fleet.toml --adapters lightweight,mujoco,gazebo
     """
     show_warnings()
     overrides = FleetOverrides(rovers=rovers, autopilot="none")
     fleet = open_fleet(fleet_file, overrides, port_offset=port_offset)
-    names = (first, second)
+    names = _names(adapters, first, second)
     if plot is not None:
         require_plots()
     for name in names:  # before any of them takes time
@@ -68,34 +74,46 @@ def compare(
     for name in names:
         print_progress(f"Driving on {name} ...")
         tracks.append(drive_open_loop(fleet, name))
-    pair = tracks[0], tracks[1]
     if plot is not None:
-        draw_comparison(plot, names, pair)
+        draw_comparison(plot, names, tracks)
     if as_json:
-        print_json(_as_dict(fleet, names, pair))
+        print_json(_as_dict(fleet, names, tracks))
     else:
-        _print(fleet, names, pair)
+        _print(fleet, names, tracks)
         if plot is not None:
             print(f"\nDrawn: {plot}")
     return ExitCode.DONE
 
 
+def _names(adapters: str | None, first: str, second: str) -> list[str]:
+    if adapters is None:
+        return [first, second]
+    names = [name.strip() for name in adapters.split(",")]
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+        raise ConfigError(
+            f"--adapters {adapters!r}: expected two or more different names, with commas between."
+        )
+    return names
+
+
 def _require_usable(fleet: FleetConfig, name: str) -> None:
     try:
-        choose_adapters(fleet.with_adapters({plan.id: name for plan in fleet.vehicles}))
+        chosen, _ = choose_adapters(fleet.with_adapters({p.id: name for p in fleet.vehicles}))
+        reason = load_adapter(chosen.adapter_type(name)).unavailable_reason()
     except MissingProgramError as error:
-        raise MissingProgramError(
-            error.message,
-            hint="pico-gz doctor tells how to get it; --first and --second take other simulators.",
-        ) from error
+        raise MissingProgramError(error.message, hint=_OTHERS) from error
+    if reason and name != "gazebo":
+        raise MissingProgramError(f"{name} was asked for, but {reason}.", hint=_OTHERS)
 
 
-def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]) -> None:
-    a, b = names
+_OTHERS = "pico-gz doctor tells how to get it; --adapters takes other simulators."
+
+
+def _print(fleet: FleetConfig, names: Sequence[str], tracks: Sequence[Tracks]) -> None:
     for plan in fleet.vehicles:
-        pair = tracks[0][plan.id], tracks[1][plan.id]
+        driven = [track[plan.id] for track in tracks]
         print(f"{plan.config.label} ({plan.rover.preset})")
-        header = ("command", "s", f"{a} m", f"{b} m", f"{a} deg", f"{b} deg")
+        units = [f"{name} {unit}" for unit in ("m", "deg") for name in names]
         rows = [
             (
                 result.name,
@@ -103,23 +121,38 @@ def _print(fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tra
                 *(f"{distance:.3f}" for distance in result.distance_m),
                 *(f"{turn:.1f}" for turn in result.turn_deg),
             )
-            for result in phase_results(*pair, PHASES[plan.rover.drive])
+            for result in phase_results(driven, PHASES[plan.rover.drive])
         ]
-        print_table(header, rows)
+        print_table(("command", "s", *units), rows)
         print()
+        apart = [_every_two_seconds(differences(driven[0], other)) for other in driven[1:]]
+        if len(names) == 2:
+            header = ["time s", "position difference m", "heading difference deg"]
+        else:
+            header = ["time s", *(f"{one} {unit}" for one in names[1:] for unit in ("m", "deg"))]
         print_table(
-            ("time s", "position difference m", "heading difference deg"),
+            header,
             [
-                (f"{d.time_s:.0f}", f"{d.position_m:.3f}", f"{d.heading_deg:.2f}")
-                for d in _every_two_seconds(differences(*pair))
+                (
+                    f"{at_once[0].time_s:.0f}",
+                    *(
+                        f"{n:.{k}f}"
+                        for d in at_once
+                        for n, k in ((d.position_m, 3), (d.heading_deg, 2))
+                    ),
+                )
+                for at_once in zip(*apart, strict=False)
             ],
         )
         print()
-    (id_m, by_m), (id_deg, by_deg) = farthest_apart(tracks)
-    print(
-        f"Farthest apart: {by_m.position_m:.3f} m (rover {id_m}, after {by_m.time_s:.1f} s)"
-        f" and {by_deg.heading_deg:.1f} deg (rover {id_deg}, after {by_deg.time_s:.1f} s)"
-    )
+    for name, other in zip(names[1:], tracks[1:], strict=True):
+        (id_m, by_m), (id_deg, by_deg) = farthest_apart((tracks[0], other))
+        who = "" if len(names) == 2 else f", {name}"
+        print(
+            f"Farthest apart{who}: {by_m.position_m:.3f} m (rover {id_m},"
+            f" after {by_m.time_s:.1f} s) and {by_deg.heading_deg:.1f} deg (rover {id_deg},"
+            f" after {by_deg.time_s:.1f} s)"
+        )
 
 
 def _every_two_seconds(apart: list[TrackDifference]) -> list[TrackDifference]:
@@ -130,23 +163,33 @@ def _named(entry: tuple[int, TrackDifference]) -> dict[str, Any]:
     return {"vehicle_id": entry[0], **msgspec.to_builtins(entry[1])}
 
 
-def _as_dict(
-    fleet: FleetConfig, names: tuple[str, str], tracks: tuple[Tracks, Tracks]
-) -> dict[str, Any]:
-    position, heading = farthest_apart(tracks)
-    return {
+def _as_dict(fleet: FleetConfig, names: Sequence[str], tracks: Sequence[Tracks]) -> dict[str, Any]:
+    """The second simulator against the first; ``further`` has the others."""
+    position, heading = farthest_apart((tracks[0], tracks[1]))
+    found: dict[str, Any] = {
         "adapters": list(names),
         "worst": _named(position),
         "worst_heading": _named(heading),
         "vehicles": {
             str(plan.id): {
                 "phases": msgspec.to_builtins(
-                    phase_results(tracks[0][plan.id], tracks[1][plan.id], PHASES[plan.rover.drive])
+                    phase_results([track[plan.id] for track in tracks], PHASES[plan.rover.drive])
                 ),
-                "differences": msgspec.to_builtins(
-                    differences(tracks[0][plan.id], tracks[1][plan.id])
-                ),
+                "differences": _apart(plan.id, tracks[0], tracks[1]),
             }
             for plan in fleet.vehicles
         },
     }
+    further = {}
+    for name, other in zip(names[2:], tracks[2:], strict=True):
+        position, heading = farthest_apart((tracks[0], other))
+        further[name] = {
+            "worst": _named(position),
+            "worst_heading": _named(heading),
+            "differences": {str(p.id): _apart(p.id, tracks[0], other) for p in fleet.vehicles},
+        }
+    return {**found, "further": further} if further else found
+
+
+def _apart(vehicle_id: int, first: Tracks, second: Tracks) -> Any:
+    return msgspec.to_builtins(differences(first[vehicle_id], second[vehicle_id]))

@@ -15,7 +15,7 @@ Rovers = Annotated[int | None, typer.Option(metavar="N", help="Number of rovers,
 Layout = Annotated[str | None, typer.Option(metavar="KIND", help="line, grid, circle or explicit.")]
 Adapter = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="auto, lightweight, gazebo, or one of [adapters]."),
+    typer.Option(metavar="NAME", help="auto, lightweight, gazebo, mujoco, or one of [adapters]."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Start of all random numbers.")]
 Speed = Annotated[str | None, typer.Option(metavar="X|max", help="Simulated seconds per second.")]

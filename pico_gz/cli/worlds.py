@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from pico_gz.cli.fleet_options import open_fleet
@@ -20,13 +22,23 @@ from pico_gz.cli.options import (
     Rovers,
 )
 from pico_gz.cli.output import ExitCode, print_json
+from pico_gz.errors import ConfigError
 from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.document import Finding, Severity
 from pico_gz.gazebo.lint.sdformat import APT_PACKAGE, can_ask
 from pico_gz.gazebo.worlds.folder import FolderState, compare_folder, write_folder
+from pico_gz.gazebo.worlds.render import stamped
+from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.world_bundle import WORLD_FILE, Recipe, WorldBundle, make_bundle
 from pico_gz.run.world_from_fleet import WorldOptions
+
+
+class WorldTarget(StrEnum):
+    """Simulators that worlds are generated for."""
+
+    GAZEBO = "gazebo"
+    MUJOCO = "mujoco"
 
 
 def world(
@@ -43,6 +55,9 @@ def world(
     rangefinders: Annotated[
         bool, typer.Option("--rangefinders", help="Fit the rangefinders_deg of [rover].")
     ] = False,
+    target: Annotated[
+        WorldTarget, typer.Option("--for", help="The simulator that the world is for.")
+    ] = WorldTarget.GAZEBO,
     allow_gcs_sysid: AllowGcsSysid = False,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 if DIR is out of date.")
@@ -52,14 +67,16 @@ def world(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Generate a Gazebo world with the rovers of a fleet, ready for gz sim.
+    """Generate a world with the rovers of a fleet, ready for gz sim or MuJoCo's viewer.
 
     Lidars, cameras and rangefinders need Gazebo's render engine; all other sensors do not.
+    A world for MuJoCo is one file, and has none of the three.
 
     Example:
       pico-gz world fleet.toml -o out/
       pico-gz world --rovers 20 --layout grid -o out/
       pico-gz world fleet.toml -o out/ --check
+      pico-gz world fleet.toml -o out/ --for mujoco
     """
     overrides = FleetOverrides(
         rovers=rovers,
@@ -78,19 +95,69 @@ def world(
         "--lidar": lidar,
         "--camera": camera,
         "--rangefinders": rangefinders,
+        "--for": target.value if target is WorldTarget.MUJOCO else None,
         "--allow-gcs-sysid": allow_gcs_sysid,
     }
-    bundle = make_bundle(fleet, options, Recipe.of(fleet, switches))
-    for warning in bundle.warnings:
+    recipe = Recipe.of(fleet, switches)
+    world = (
+        _mujoco_world(fleet, options, recipe)
+        if target is WorldTarget.MUJOCO
+        else _gazebo_world(make_bundle(fleet, options, recipe))
+    )
+    for warning in world.warnings:
         print(f"Warning: {warning}", file=sys.stderr)
     if check:
-        return _print_check(output, compare_folder(output, bundle.files), as_json=as_json)
-    before = write_folder(output, bundle.files, force=force)
+        return _print_check(output, compare_folder(output, world.files), as_json=as_json)
+    before = write_folder(output, world.files, force=force)
     kept = () if force else before.edited_left_over
     for name in kept:
         print(f"Warning: kept {output / name}: edited by hand, left over.", file=sys.stderr)
-    _print_written(output, bundle, before, kept, as_json=as_json)
+    _print_written(output, world, before, kept, as_json=as_json)
     return ExitCode.DONE
+
+
+class _World(msgspec.Struct, frozen=True, kw_only=True):
+    """What was generated: the main file, all files, and how to open it."""
+
+    name: str
+    file: str
+    files: dict[str, str]
+    rovers: int
+    ports: dict[str, int]
+    open_with: str
+    warnings: tuple[str, ...] = ()
+
+
+def _gazebo_world(bundle: WorldBundle) -> _World:
+    return _World(
+        name=bundle.world.name,
+        file=WORLD_FILE,
+        files=bundle.files,
+        rovers=len(bundle.world.rovers),
+        ports={rover.name: rover.plugin.port for rover in bundle.world.rovers if rover.plugin},
+        open_with="gz sim -r",
+        warnings=bundle.warnings,
+    )
+
+
+def _mujoco_world(fleet: FleetConfig, options: WorldOptions, recipe: Recipe) -> _World:
+    from pico_gz.run.mujoco_world import MUJOCO_WORLD_FILE, mujoco_world
+
+    for switch in ("lidar", "camera", "rangefinders"):
+        if getattr(options, switch):
+            raise ConfigError(
+                f"A world for MuJoCo has no --{switch}.",
+                hint="On the adapter mujoco, rangefinders_deg of [rover] is enough.",
+            )
+    text = stamped(MUJOCO_WORLD_FILE, mujoco_world(fleet), recipe.words)
+    return _World(
+        name=fleet.name,
+        file=MUJOCO_WORLD_FILE,
+        files={MUJOCO_WORLD_FILE: text},
+        rovers=len(fleet.vehicles),
+        ports={},
+        open_with="python -m mujoco.viewer --mjcf",
+    )
 
 
 def _print_check(output: Path, state: FolderState, *, as_json: bool) -> int:
@@ -114,14 +181,14 @@ def _print_check(output: Path, state: FolderState, *, as_json: bool) -> int:
 
 def _print_written(
     output: Path,
-    bundle: WorldBundle,
+    world: _World,
     before: FolderState,
     kept: tuple[str, ...],
     *,
     as_json: bool,
 ) -> None:
-    world_file = output / WORLD_FILE
-    rovers = len(bundle.world.rovers)
+    world_file = output / world.file
+    rovers = world.rovers
     gone = (name for name in before.edited_left_over if name not in kept)
     removed = (*before.left_over, *gone)
     written = (*before.missing, *before.different, *before.edited)
@@ -129,22 +196,21 @@ def _print_written(
         print_json(
             {
                 "world": str(world_file),
-                "name": bundle.world.name,
+                "name": world.name,
                 "rovers": rovers,
                 "written": written,
                 "removed": removed,
                 "kept": kept,
-                "warnings": bundle.warnings,
-                "ports": {
-                    rover.name: rover.plugin.port for rover in bundle.world.rovers if rover.plugin
-                },
+                "warnings": world.warnings,
+                "ports": world.ports,
             }
         )
         return
     what = "Wrote" if written or removed else "Nothing to do:"
     amount = f"{rovers} rover{'' if rovers == 1 else 's'}"
-    print(f"{what} {world_file} with {amount}. Next: gz sim -r {world_file}")
-    print(f"{output / 'README.md'} says how to start and drive it.")
+    print(f"{what} {world_file} with {amount}. Next: {world.open_with} {world_file}")
+    if "README.md" in world.files:
+        print(f"{output / 'README.md'} says how to start and drive it.")
 
 
 def lint(

@@ -15,7 +15,7 @@ from pico_gz.core.messages import ActuatorCommands, Vector3, VehicleTruth
 from pico_gz.core.portable_math import sincos
 from pico_gz.core.units import GRAVITY_MPS2
 from pico_gz.core.vehicle_config import DriveKind
-from pico_gz.simulator.followed_motion import Seen
+from pico_gz.simulator.followed_motion import NO_WHEELS_SEEN, Seen
 from pico_gz.wire.servo import drive_values
 from pico_gz.wire.state_record import StateRecord
 
@@ -129,4 +129,5 @@ def seen_of(record: StateRecord, command: ActuatorCommands | None, drive: DriveK
         *((0.0, 0.0, 0.0) if wind is None else (1.0, wind[0], wind[1])),
         first,
         second if drive is DriveKind.SKID else first,
+        *NO_WHEELS_SEEN,
     )

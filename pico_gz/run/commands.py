@@ -22,9 +22,23 @@ from pico_gz.core.vehicle_config import Pose
 from pico_gz.errors import ConfigError
 from pico_gz.run.control_socket import Command
 from pico_gz.run.rc_setup import RcFeeder
+from pico_gz.simulator.contacts import Contact
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.external.fdm_server import FdmServer
+
+
+@runtime_checkable
+class ReportsContacts(Protocol):
+    """An adapter that knows which vehicles touch what."""
+
+    name: str
+
+    def drain_contacts(self) -> list[Contact]:
+        """Take the contacts that began since the last call."""
+
+    def touching(self) -> list[tuple[int, int | str]]:
+        """The contacts that last."""
 
 
 @runtime_checkable

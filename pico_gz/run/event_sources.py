@@ -6,19 +6,18 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.published import BridgeEvent, FleetView
 from pico_gz.core.ground_control import StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import PicoGzError
-from pico_gz.run.commands import adapter_of, report_event
+from pico_gz.run.commands import ReportsContacts, adapter_of, report_event
 
 
 class ContactReporter:
     """After each step, reports which vehicles began to touch something."""
 
-    def __init__(self, bridge: SitlBridge, adapters: Sequence[LightweightAdapter]) -> None:
+    def __init__(self, bridge: SitlBridge, adapters: Sequence[ReportsContacts]) -> None:
         self._bridge = bridge
         self._adapters = list(adapters)
 
@@ -29,6 +28,8 @@ class ContactReporter:
                 name = self._bridge.get_vehicle(contact.vehicle_id).config.label
                 other = contact.other
                 what = f"vehicle {other}" if isinstance(other, int) else str(other)
+                if contact.force_n is not None:
+                    what += f" with {contact.force_n:.3g} N"
                 self._bridge.events.add(
                     BridgeEvent(
                         time_us=contact.time_us,

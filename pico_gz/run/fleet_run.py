@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pico_gz.adapters.contract import SimulatorAdapter
-from pico_gz.adapters.lightweight import LightweightAdapter
 from pico_gz.bridge.bridge import SitlBridge
 from pico_gz.bridge.clock import FreeRunning, Lockstep, Scaled, TimeMode
 from pico_gz.bridge.observers import TraceDigest
@@ -25,6 +24,7 @@ from pico_gz.core.ports import PortPlan, rc_port
 from pico_gz.core.units import us_from_seconds
 from pico_gz.run.commands import (
     FailureSwitch,
+    ReportsContacts,
     SpeedMeter,
     control_commands,
     report_event,
@@ -347,7 +347,7 @@ class FleetRun:
                 self.listen_to(plan.id)
 
     def _watch_health(self, adapters: Sequence[SimulatorAdapter]) -> None:
-        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
+        own = [adapter for adapter in adapters if isinstance(adapter, ReportsContacts)]
         if own and self.options.contacts:
             self.bridge.after_step.add(ContactReporter(self.bridge, own))
         self.health = FleetHealth(

@@ -140,9 +140,26 @@ def _make_gazebo(
     return make_gazebo(name, fleet, fleet.adapter_options(name), report)
 
 
+def _make_mujoco(
+    name: str, fleet: FleetConfig, options: RunOptions, report: Report
+) -> SimulatorAdapter:
+    from pico_gz.adapters.mujoco.adapter import MujocoAdapter
+    from pico_gz.adapters.mujoco.physics import load_mujoco
+
+    load_mujoco()  # named here, before anything of the run is open
+    given = {key: value for key, value in fleet.adapter_options(name).items() if value is not None}
+    return MujocoAdapter(
+        name=name,
+        world=make_world(fleet, contacts=options.contacts),
+        rover_of=rover_choice(fleet),
+        **{"seed": fleet.seed, **given},
+    )
+
+
 _BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Report], SimulatorAdapter]] = {
     "lightweight": _make_lightweight,
     "gazebo": _make_gazebo,
+    "mujoco": _make_mujoco,
 }
 
 

@@ -166,11 +166,13 @@ class Contact(msgspec.Struct, frozen=True):
         time_us: end of the step in which the touch began.
         vehicle_id: who touched.
         other: id of the other vehicle, or name of the obstacle (``disc_1``, ``wall_2`` ...).
+        force_n: how hard it pushes, where the simulator computes forces.
     """
 
     time_us: int
     vehicle_id: int
     other: int | str
+    force_n: float | None = None
 
 
 def look(rovers: Sequence[Rover], outlines: Sequence[Outline]) -> list[int]:

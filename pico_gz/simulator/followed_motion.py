@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 from pico_gz.core.rover_spec import RoverSpec
@@ -9,16 +10,18 @@ from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.simulator.kinematics import Motion
 
 # What is seen of a vehicle: position 3, velocity 3, body rates 3, attitude (w, x, y, z),
-# specific force 3, whether there is wind and its two, commands of the left and right wheels -1..1.
-Seen = tuple[float, ...]
-SEEN_NUMBERS = 21
+# specific force 3, whether there is wind and its two, commands of the left and right wheels -1..1,
+# angular acceleration 3, whether wheels are seen and the angles of the left and right ones [rad].
+Seen = Sequence[float]
+SEEN_NUMBERS = 27
+NO_WHEELS_SEEN = (0.0,) * 6  # the last six of a simulator that shows neither
 
 
 class FollowedMotion:
     """Follows what is seen of a vehicle and keeps its ``Motion``.
 
-    Nothing is seen of wheels and motors: their angles follow from the motion of the body, their
-    load from the command.
+    Nothing is seen of motors: their load follows from the command. Where no wheels are seen, their
+    angles follow from the motion of the body.
     """
 
     __slots__ = ("half_track_m", "max_speed", "motion", "seen", "time_us", "wheel_radius_m")
@@ -39,10 +42,13 @@ class FollowedMotion:
         m.rate_x_radps, m.rate_y_radps, m.rate_z_radps = seen[6:9]
         _rotate(m, *seen[9:13])
         _accelerate(m, *seen[13:16])
-        has_wind, north, east, left, right = seen[16:]
+        has_wind, north, east, left, right = seen[16:21]
         if has_wind:
             m.wind_n_mps, m.wind_e_mps = north, east
+        m.ang_accel_x_radps2, m.ang_accel_y_radps2, m.ang_accel_z_radps2 = seen[21:24]
         self._turn_wheels(dt_us / US_PER_S)
+        if seen[24]:
+            m.wheel_left_rad, m.wheel_right_rad = seen[25:27]
         self._load_motors(left, right)
         return m
 

@@ -18,7 +18,7 @@ from pico_gz.run.rover_handle import RoverHandle
 Point = tuple[float, float]
 Subject = TypeVar("Subject", Fleet, RoverHandle)
 
-_LIGHTWEIGHT = "lightweight"
+_REPORT_CONTACTS = ("lightweight", "mujoco")
 
 
 def assert_reached(
@@ -155,7 +155,7 @@ def _require_contacts_reported(rover: RoverHandle) -> None:
             hint="Leave out contacts=False.",
         )
     kind = session.fleet.adapter_type(session.fleet.vehicle(rover.id).config.adapter)
-    if kind != _LIGHTWEIGHT:
+    if kind not in _REPORT_CONTACTS:
         raise ConfigError(
             f"The simulator of {rover.name} ({kind}) does not report contacts.",
             hint="Use --sim lightweight, or assert_min_separation and assert_path_within.",

@@ -22,6 +22,7 @@ from pico_gz.testing.sitl import Sitl
 log = logging.getLogger(__name__)
 
 LIGHTWEIGHT = "lightweight"
+_IN_PROCESS = (LIGHTWEIGHT, "mujoco")
 AUTO = "auto"
 _LONGEST_NAME = 120
 
@@ -165,7 +166,7 @@ class SitlHarness:
     def _with_ports(self, fleet: FleetConfig, mavlink: bool) -> FleetConfig:
         """Move a fleet that opens sockets to ports that are its own."""
         inside = all(
-            fleet.adapter_type(plan.config.adapter) == LIGHTWEIGHT
+            fleet.adapter_type(plan.config.adapter) in _IN_PROCESS
             and plan.config.autopilot != "external"
             for plan in fleet.vehicles
         )

@@ -3,6 +3,7 @@
 import pytest
 
 from pico_gz import LightweightAdapter, LightweightConfig
+from pico_gz.adapters.mujoco.adapter import MujocoAdapter
 from pico_gz.adapters.registry import BUILT_IN
 from pico_gz.testing import check_adapter
 
@@ -12,12 +13,20 @@ FACTORIES = {
         lambda: LightweightAdapter(LightweightConfig(preset="ideal"), seed=3),
     ],
     "gazebo": [],  # test_gazebo_contract.py
+    "mujoco": [],  # below: it needs the extra
 }
 
 
 @pytest.mark.parametrize("factory", [f for made in FACTORIES.values() for f in made])
 def test_contract(factory):
     passed = check_adapter(factory)
+    assert {"threads", "snapshot", "commands", "removal", "determinism"} <= set(passed)
+
+
+@pytest.mark.mujoco
+def test_contract_of_mujoco():
+    pytest.importorskip("mujoco", reason="needs the extra mujoco")
+    passed = check_adapter(lambda: MujocoAdapter(seed=3))
     assert {"threads", "snapshot", "commands", "removal", "determinism"} <= set(passed)
 
 

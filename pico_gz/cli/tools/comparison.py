@@ -1,4 +1,4 @@
-"""The same commands on two simulators, and their distance."""
+"""The same commands on several simulators, and their distance."""
 
 from __future__ import annotations
 
@@ -132,12 +132,12 @@ class TrackDifference(msgspec.Struct, frozen=True):
 
 
 class PhaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a command took a rover: metres and degrees, (first, second) simulator."""
+    """How far a command took a rover: metres and degrees, by simulator in order."""
 
     name: str
     seconds: float
-    distance_m: tuple[float, float]
-    turn_deg: tuple[float, float]
+    distance_m: tuple[float, ...]
+    turn_deg: tuple[float, ...]
 
 
 def unwrapped(yaw_rad: float, before_rad: float) -> float:
@@ -172,7 +172,7 @@ def farthest_apart(
     )
 
 
-def phase_results(first: Track, second: Track, phases: Sequence[Phase]) -> list[PhaseResult]:
+def phase_results(tracks: Sequence[Track], phases: Sequence[Phase]) -> list[PhaseResult]:
     """What each command led to, without those that do nothing.
 
     What a rover coasts afterwards belongs to the command before.
@@ -186,13 +186,13 @@ def phase_results(first: Track, second: Track, phases: Sequence[Phase]) -> list[
             at_rest_s = end_s
             if following is not None and not (following.first or following.second):
                 at_rest_s += following.seconds
-            parts = [_part(track, start_s, at_rest_s) for track in (first, second)]
+            parts = [_part(track, start_s, at_rest_s) for track in tracks]
             results.append(
                 PhaseResult(
                     name=phase.name,
                     seconds=phase.seconds,
-                    distance_m=(_length_m(parts[0]), _length_m(parts[1])),
-                    turn_deg=(_turn_deg(parts[0]), _turn_deg(parts[1])),
+                    distance_m=tuple(map(_length_m, parts)),
+                    turn_deg=tuple(map(_turn_deg, parts)),
                 )
             )
         start_s = end_s
@@ -272,7 +272,7 @@ def drive_open_loop(fleet: FleetConfig, adapter: str) -> Mapping[int, Track]:
     return recorder.tracks()
 
 
-_STYLES = ("-", "--")
+_STYLES = ("-", "--", ":", "-.")
 
 
 def require_plots() -> None:
@@ -288,14 +288,14 @@ def require_plots() -> None:
 
 
 def draw_comparison(
-    path: Path, names: tuple[str, str], tracks: tuple[Mapping[int, Track], Mapping[int, Track]]
+    path: Path, names: Sequence[str], tracks: Sequence[Mapping[int, Track]]
 ) -> None:
-    """Draw tracks and differences of a comparison.
+    """Draw tracks of a comparison, and the differences from the first simulator.
 
     Args:
         path: the picture; its ending chooses the format.
-        names: of the two simulators.
-        tracks: of both, by vehicle id.
+        names: of the simulators.
+        tracks: of each, by vehicle id.
     """
     require_plots()
     from matplotlib.figure import Figure
@@ -307,18 +307,22 @@ def draw_comparison(
     heading_axes = figure.add_subplot(grid[1, 1], sharex=position_axes)
     for index, vehicle_id in enumerate(tracks[0]):
         colour = f"C{index % 10}"
-        pair = tracks[0][vehicle_id], tracks[1][vehicle_id]
-        for name, track, style in zip(names, pair, _STYLES, strict=True):
+        for number, (name, driven) in enumerate(zip(names, tracks, strict=True)):
+            track, style = driven[vehicle_id], _STYLES[number % len(_STYLES)]
             label = name if index == 0 else None
             east, north = [p.east_m for p in track], [p.north_m for p in track]
             map_axes.plot(east, north, style, color=colour, label=label)
-        apart = differences(*pair)
-        times = [difference.time_s for difference in apart]
-        position_axes.plot(times, [d.position_m for d in apart], color=colour,
-                           label=f"rover {vehicle_id}")  # fmt: skip
-        heading_axes.plot(times, [d.heading_deg for d in apart], color=colour)
+            if number == 0:
+                continue
+            apart = differences(tracks[0][vehicle_id], track)
+            times = [difference.time_s for difference in apart]
+            label = f"rover {vehicle_id}" if len(names) == 2 else f"{name}, rover {vehicle_id}"
+            position_axes.plot(
+                times, [d.position_m for d in apart], style, color=colour, label=label
+            )
+            heading_axes.plot(times, [d.heading_deg for d in apart], style, color=colour)
     map_axes.set(xlabel="east [m]", ylabel="north [m]", title="Tracks", aspect="equal")
-    position_axes.set(ylabel="position [m]", title=f"{names[1]} against {names[0]}")
+    position_axes.set(ylabel="position [m]", title=f"{', '.join(names[1:])} against {names[0]}")
     heading_axes.set(xlabel="time [s]", ylabel="heading [deg]")
     for axes in (map_axes, position_axes, heading_axes):
         axes.grid(alpha=0.3)

@@ -157,6 +157,7 @@ def assemble(
     )
     checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
     _check_gazebo_step(fleet, findings)
+    _check_mujoco_step(fleet, findings)
     _check_in_world(fleet, entries, findings)
     _check_places(fleet, entries, overrides, findings)
     _check_truth(fleet, entries, findings)
@@ -332,10 +333,10 @@ def _check_places(
         if kind == "gazebo":
             pairs = _overlaps_on_gazebo(plans, fleet.obstacles)
             hint = "Move them apart; Gazebo throws apart what starts in each other."
-        elif kind in ("lightweight", "auto"):
+        elif kind in ("lightweight", "mujoco", "auto"):
             discs = [footprint(label, one.config.pose, one.rover) for label, one in plans.items()]
             pairs = find_overlaps(discs, fleet.obstacles)
-            hint = "Move them apart; contacts are discs of the rover's radius_m."
+            hint = "Move them apart; each needs a disc of its radius_m."
         else:
             continue
         for place, names in _by_place(pairs, plans, entries, overrides, fleet, findings).items():
@@ -417,6 +418,19 @@ def _check_gazebo_step(fleet: FleetConfig, findings: Findings) -> None:
     else:
         message = f"[time] step_us ({step_us}) must be a whole multiple of it."
         findings.add(physics, message, value=physics_us)
+
+
+def _check_mujoco_step(fleet: FleetConfig, findings: Findings) -> None:
+    for name in dict.fromkeys(plan.config.adapter for plan in fleet.vehicles):
+        if fleet.adapter_type(name) != "mujoco":
+            continue
+        from pico_gz.adapters.mujoco.mjcf import DEFAULT_STEP_US  # only where it is asked for
+
+        physics_us = fleet.adapter_options(name).get("physics_step_us") or DEFAULT_STEP_US
+        if isinstance(physics_us, int) and fleet.time.step_us % physics_us:
+            message = f"must be a whole multiple of MuJoCo's own step ({physics_us})."
+            hint = f"Or change physics_step_us of [adapters.{name}]."
+            findings.add(("time", "step_us"), message, value=fleet.time.step_us, hint=hint)
 
 
 def _check_truth(fleet: FleetConfig, entries: Mapping[int, Entry], findings: Findings) -> None:

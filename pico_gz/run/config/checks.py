@@ -22,7 +22,7 @@ from pico_gz.run.config.settings import (
     TerrainSection,
 )
 
-BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
+BUILT_IN_ADAPTERS = ("lightweight", "gazebo", "mujoco")
 # Its main loop takes a longer pause for a stall, and disarms.
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89

@@ -185,7 +185,7 @@ class FleetSection(Table):
     count: Id | None = None
     """Number of rovers, ids 1..count; default: 3, or as many as there are [[vehicle]] tables."""
     adapter: str = "auto"
-    """Simulator: auto, lightweight, gazebo, a name from [adapters] or of an installed plugin."""
+    """Simulator: auto, lightweight, gazebo, mujoco, a name from [adapters] or of a plugin."""
     autopilot: str = "builtin"
     """Who drives: builtin, external, none, script:NAME, MODULE:CLASS, or a name of [autopilots]."""
     ardupilot: Literal["4.6", "4.7"] = "4.6"
@@ -397,8 +397,22 @@ class GazeboOptions(Table):
     """Our own address; default: loopback for a simulator on this machine, else any."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MujocoOptions(Table):
+    """What MuJoCo has of its own; rovers and world are the fleet's."""
+
+    physics_step_us: Annotated[int, Interval(ge=100, le=10_000)] | None = None
+    """MuJoCo's own step [us]; step_us of [time] must be a whole multiple of it; default 2000."""
+    seed: Seed | None = None
+    """Start of its random numbers; default: the fleet's."""
+
+
 # The options of [adapters.NAME], by the adapter's type.
-OPTIONS: dict[str, type] = {"lightweight": LightweightOptions, "gazebo": GazeboOptions}
+OPTIONS: dict[str, type] = {
+    "lightweight": LightweightOptions,
+    "gazebo": GazeboOptions,
+    "mujoco": MujocoOptions,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

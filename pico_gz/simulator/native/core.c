@@ -776,6 +776,12 @@ static void follow(rover_t *r, double dt_s) {
         r->motion_wheel_left_rad + (speed + difference) * dt_s / r->followed_wheel_radius_m;
     r->motion_wheel_right_rad =
         r->motion_wheel_right_rad + (speed - difference) * dt_s / r->followed_wheel_radius_m;
+    r->motion_ang_accel_x_radps2 = seen[21]; r->motion_ang_accel_y_radps2 = seen[22];
+    r->motion_ang_accel_z_radps2 = seen[23];
+    if (seen[24] != 0.0) {
+        r->motion_wheel_left_rad = seen[25];
+        r->motion_wheel_right_rad = seen[26];
+    }
     r->motion_throttle_abs = 0.5 * (fabs(left) + fabs(right));
     ratio = speed / r->followed_max_speed;
     load = fabs(left - ratio);

@@ -42,7 +42,7 @@ def test_differences_are_distance_and_signed_heading():
 
 
 def test_each_command_gets_what_it_led_to():
-    straight, turn = phase_results(drive(1.0, 1.0), drive(1.5, 0.5), PHASE_LIST)
+    straight, turn = phase_results((drive(1.0, 1.0), drive(1.5, 0.5)), PHASE_LIST)
     assert (straight.name, straight.seconds) == ("straight", 2.0)
     assert straight.distance_m == pytest.approx((2.1, 3.1)), "coasting belongs to it"
     assert straight.turn_deg == pytest.approx((0.0, 0.0))
@@ -50,7 +50,7 @@ def test_each_command_gets_what_it_led_to():
 
 
 def test_an_empty_track_has_no_length():
-    results = phase_results((), (), PHASE_LIST)
+    results = phase_results(((), ()), PHASE_LIST)
     assert all(result.distance_m == (0.0, 0.0) for result in results)
 
 
