@@ -155,7 +155,10 @@ def test_test_lints_checks_types_and_runs_the_tests(fake):
     assert "pytest>=8" in asked[0]
     assert "ruff>=0.6" in asked[0]
     assert asked[-1].endswith("tests/unit -k ports")
-    assert "not (gcs or ardupilot or gazebo or docker or browser or mujoco or jsbsim or slow)" in asked[-1]
+    assert (
+        "not (gcs or ardupilot or gazebo or docker or browser or mujoco or jsbsim or slow)"
+        in asked[-1]
+    )
 
 
 def test_test_fails_with_lint_and_still_runs_the_tests(fake):
