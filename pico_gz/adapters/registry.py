@@ -17,6 +17,7 @@ ENTRY_POINT_GROUP = "pico_gz.adapters"
 BUILT_IN = {
     "lightweight": "pico_gz.adapters.lightweight:LightweightAdapter",
     "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
+    "jsbsim": "pico_gz.adapters.jsbsim.adapter:JsbsimAdapter",
 }
 
 _reported: set[str] = set()
