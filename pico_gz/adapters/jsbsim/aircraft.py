@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 FOOT_M: Final = 0.3048
 # JSBSim's own default; gears and engines get unstable with much longer steps.
 MAX_PHYSICS_STEP_US: Final = 8_333
-DEFAULT_MODEL = "c172x"
+DEFAULT_MODEL = "c172p"
 # Below this the throttle counts as closed, and the wheel brakes hold.
 CLOSED_THROTTLE: Final = 0.05
 # From here the trim lowers it onto its wheels.
@@ -151,7 +151,7 @@ class Aircraft:
         fdm["fcs/elevator-cmd-norm"] = -controls.elevator
         fdm["fcs/rudder-cmd-norm"] = -controls.rudder
         fdm["fcs/steer-cmd-norm"] = controls.rudder
-        brake = 1.0 if controls.throttle < CLOSED_THROTTLE else 0.0
+        brake = 0.5 if controls.throttle < CLOSED_THROTTLE else 0.0
         for name in self._brakes:
             fdm[name] = brake
         fdm["atmosphere/wind-north-fps"] = wind[0] / FOOT_M
