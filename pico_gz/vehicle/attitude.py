@@ -130,6 +130,4 @@ class AttitudeEstimate(Snapshot):
 
     def _turn(self, by_ned_rad: Vector3) -> None:
         x, y, z = by_ned_rad
-        self._quat = quat_normalize(
-            quat_multiply((1.0, 0.5 * x, 0.5 * y, 0.5 * z), self._quat)
-        )
+        self._quat = quat_normalize(quat_multiply((1.0, 0.5 * x, 0.5 * y, 0.5 * z), self._quat))

@@ -8,6 +8,7 @@ ground speed, with a margin that allows for a light wind. Gains fit light single
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import ClassVar, Final, NamedTuple
 
 from pico_gz.core.autopilot import AutopilotStatus
@@ -201,7 +202,7 @@ class CircuitPilot(Snapshot):
     def _see_fix(self, fix: GpsData, now_us: int) -> None:
         if not self._home:
             self._home = [fix.lat_deg, fix.lon_deg, fix.alt_m]
-        north_m, east_m, _ = LocalFrame(*self._home).ned_from_geodetic(
+        north_m, east_m, _ = _frame_at(*self._home).ned_from_geodetic(
             fix.lat_deg, fix.lon_deg, fix.alt_m
         )
         cosine, sine = math.cos(self._runway_rad), math.sin(self._runway_rad)
@@ -282,22 +283,28 @@ class CircuitPilot(Snapshot):
         on_ground = leg.name == "rollout" or (
             leg.name == "take-off" and self._speed_mps < ROTATE_MPS
         )
-        bank = 0.0 if on_ground or self._height_m < 10.0 else self._wanted_bank(leg)
-        self._aileron_sum = 0.0 if on_ground else _within(self._aileron_sum + (bank - roll) * dt_s, 0.5)
-        aileron = _within(1.5 * (bank - roll) - 0.4 * p + 0.4 * self._aileron_sum, 1.0)
-        wanted_pitch = 0.0 if on_ground else self._wanted_pitch(leg, dt_s)
-        error = wanted_pitch - pitch
-        self._elevator_sum = 0.0 if on_ground else _within(self._elevator_sum + error * dt_s, 0.3)
-        elevator = _within(2.5 * error - 0.8 * q + 1.5 * self._elevator_sum, 0.8)
+        throttle = self._wanted_throttle(leg, dt_s)
         if on_ground:
-            off = wrap_pi(self._runway_rad - yaw) + self._side * -0.004 * _within(self._aside_m, 20.0)
-            self._rudder_sum = _within(self._rudder_sum + off * dt_s, 0.3)
-            rudder = _within(10.0 * off - 3.0 * r + 3.0 * self._rudder_sum, 1.0)
-            aileron = _within(-1.0 * roll, 0.5)
-        else:
-            turn = GRAVITY_MPS2 * math.tan(bank) / max(self._speed_mps, 20.0)
-            rudder = _within(0.8 * (turn - r), 0.3)
-        self._output(self._wanted_throttle(leg, dt_s), aileron, elevator, rudder)
+            self._aileron_sum = self._elevator_sum = 0.0
+            elevator, rudder = _within(-2.5 * pitch - 0.8 * q, 0.8), self._steer(yaw, r, dt_s)
+            self._output(throttle, _within(-roll, 0.5), elevator, rudder)
+            return
+        bank = 0.0 if self._height_m < 10.0 else self._wanted_bank(leg)
+        too_left = bank - roll
+        self._aileron_sum = _within(self._aileron_sum + too_left * dt_s, 0.5)
+        aileron = _within(1.5 * too_left - 0.4 * p + 0.4 * self._aileron_sum, 1.0)
+        too_low = self._wanted_pitch(leg, dt_s) - pitch
+        self._elevator_sum = _within(self._elevator_sum + too_low * dt_s, 0.3)
+        elevator = _within(2.5 * too_low - 0.8 * q + 1.5 * self._elevator_sum, 0.8)
+        turn = GRAVITY_MPS2 * math.tan(bank) / max(self._speed_mps, 20.0)
+        self._output(throttle, aileron, elevator, _within(0.8 * (turn - r), 0.3))
+
+    def _steer(self, yaw: float, rate: float, dt_s: float) -> float:
+        """The rudder, and with it the nose wheel, that keeps to the middle of the runway."""
+        back = -0.004 * self._side * _within(self._aside_m, 20.0)
+        off = wrap_pi(self._runway_rad - yaw) + back
+        self._rudder_sum = _within(self._rudder_sum + off * dt_s, 0.3)
+        return _within(10.0 * off - 3.0 * rate + 3.0 * self._rudder_sum, 1.0)
 
     def _wanted_bank(self, leg: Leg) -> float:
         course = self._runway_rad + self._side * math.radians(leg.course_deg)
@@ -350,6 +357,11 @@ class CircuitPilot(Snapshot):
         self._aileron.set_pulse_us(pwm_from_normalized(aileron))
         self._elevator.set_pulse_us(pwm_from_normalized(elevator))
         self._rudder.set_pulse_us(pwm_from_normalized(rudder))
+
+
+@cache
+def _frame_at(lat_deg: float, lon_deg: float, alt_m: float) -> LocalFrame:
+    return LocalFrame(lat_deg, lon_deg, alt_m)
 
 
 def _within(value: float, limit: float) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.core.ports import Link, is_host, is_loopback, parse_address
-from pico_gz.core.vehicle_config import DriveKind, check_name
+from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
 from pico_gz.run.config.named_files import check_heightmap
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -22,7 +22,7 @@ from pico_gz.run.config.settings import (
     TerrainSection,
 )
 
-BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
+BUILT_IN_ADAPTERS = ("lightweight", "gazebo", "jsbsim")
 # Its main loop takes a longer pause for a stall, and disarms.
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89
@@ -191,14 +191,15 @@ def check_autopilot(autopilot: str, path: KeyPath, findings: Findings) -> None:
     if autopilot in AUTOPILOTS:
         return
     # Imported here because the vehicle package brings NumPy with it.
-    from pico_gz.vehicle.scripted import SCRIPT_PREFIX, SCRIPTS, script_moves
+    from pico_gz.vehicle.scripted import SCRIPT_NAMES, SCRIPT_PREFIX, make_script
 
     if not autopilot.startswith(SCRIPT_PREFIX):
-        hint = did_you_mean(autopilot, (*AUTOPILOTS, *(SCRIPT_PREFIX + name for name in SCRIPTS)))
+        names = (SCRIPT_PREFIX + name for name in SCRIPT_NAMES)
+        hint = did_you_mean(autopilot, (*AUTOPILOTS, *names))
         findings.add(path, "there is no such autopilot.", value=autopilot, hint=hint)
         return
     try:
-        script_moves(autopilot, DriveKind.SKID)
+        make_script(autopilot)
     except ConfigError as error:
         findings.add(path, error.message, value=autopilot, hint=error.hint)
 
