@@ -49,7 +49,11 @@ _OUTPUTS = (
     "accelerations/pdot-rad_sec2", "accelerations/qdot-rad_sec2", "accelerations/rdot-rad_sec2",
     "velocities/u-fps", "velocities/v-fps", "velocities/w-fps",
 )  # fmt: skip
-_BRAKES = ("fcs/left-brake-cmd-norm", "fcs/right-brake-cmd-norm", "fcs/center-brake-cmd-norm")
+_INPUTS = (
+    "atmosphere/wind-north-fps", "atmosphere/wind-east-fps",
+    "fcs/aileron-cmd-norm", "fcs/elevator-cmd-norm", "fcs/rudder-cmd-norm", "fcs/steer-cmd-norm",
+    "fcs/left-brake-cmd-norm", "fcs/right-brake-cmd-norm", "fcs/center-brake-cmd-norm",
+)  # fmt: skip
 
 
 class AircraftSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,13 +133,12 @@ class Aircraft:
         self._frame = frame
         self._fdm = fdm = _load(start.model)
         self._dt_us = 0.0
-        engines = fdm.get_propulsion().get_num_engines()
-        self._throttles = [f"fcs/throttle-cmd-norm[{number}]" for number in range(engines)]
         _prepare(fdm, start, frame)
         _trim(fdm, start)
-        manager = fdm.get_property_manager()
-        self._outputs = [manager.get_node(name) for name in _OUTPUTS]
-        self._brakes = [name for name in _BRAKES if manager.hasNode(name)]
+        find, engines = fdm.get_property_manager().get_node, fdm.get_propulsion().get_num_engines()
+        self._throttles = [find(f"fcs/throttle-cmd-norm[{i}]", True) for i in range(engines)]
+        self._inputs = [find(name, True) for name in _INPUTS]
+        self._outputs = [find(name) for name in _OUTPUTS]
 
     def advance(self, controls: Controls, wind: tuple[float, float], dt_us: int) -> None:
         """Fly on for ``dt_us``, in equal parts of at most ``MAX_PHYSICS_STEP_US``."""
@@ -144,18 +147,23 @@ class Aircraft:
         if dt_us / parts != self._dt_us:
             self._dt_us = dt_us / parts
             fdm.set_dt(self._dt_us / US_PER_S)
-        for name in self._throttles:
-            fdm[name] = controls.throttle
-        fdm["fcs/aileron-cmd-norm"] = controls.aileron
-        # JSBSim's elevator is positive nose down, its rudder nose left, its nose wheel right.
-        fdm["fcs/elevator-cmd-norm"] = -controls.elevator
-        fdm["fcs/rudder-cmd-norm"] = -controls.rudder
-        fdm["fcs/steer-cmd-norm"] = controls.rudder
         brake = 0.5 if controls.throttle < CLOSED_THROTTLE else 0.0
-        for name in self._brakes:
-            fdm[name] = brake
-        fdm["atmosphere/wind-north-fps"] = wind[0] / FOOT_M
-        fdm["atmosphere/wind-east-fps"] = wind[1] / FOOT_M
+        # JSBSim's elevator is positive nose down, its rudder nose left, its nose wheel right.
+        inputs = (
+            wind[0] / FOOT_M,
+            wind[1] / FOOT_M,
+            controls.aileron,
+            -controls.elevator,
+            -controls.rudder,
+            controls.rudder,
+            brake,
+            brake,
+            brake,
+        )
+        for node, value in zip(self._inputs, inputs, strict=True):
+            node.set_double_value(value)
+        for node in self._throttles:
+            node.set_double_value(controls.throttle)
         for _ in range(parts):
             fdm.run()
 
@@ -192,10 +200,7 @@ def local_to_fleet(frame: LocalFrame, lat_deg: float, lon_deg: float) -> Matrix3
     lat, lon = math.radians(lat_deg), math.radians(lon_deg)
     there = _axes(math.sin(lat), math.cos(lat), math.sin(lon), math.cos(lon))
     here = _axes(frame.sin_lat, frame.cos_lat, frame.sin_lon, frame.cos_lon)
-    return tuple(  # type: ignore[return-value]  # three rows of three
-        tuple(sum(a * b for a, b in zip(row, column, strict=True)) for column in there)
-        for row in here
-    )
+    return _product(here, _transposed(there))
 
 
 def _axes(sin_lat: float, cos_lat: float, sin_lon: float, cos_lon: float) -> Matrix3:
@@ -208,10 +213,9 @@ def _axes(sin_lat: float, cos_lat: float, sin_lon: float, cos_lon: float) -> Mat
 
 
 def _product(a: Matrix3, b: Matrix3) -> Matrix3:
-    columns = tuple(zip(*b, strict=True))
-    return tuple(  # type: ignore[return-value]  # three rows of three
-        tuple(row[0] * c[0] + row[1] * c[1] + row[2] * c[2] for c in columns) for row in a
-    )
+    x, y, z = _transposed(b)
+    p, q, r = _turned(a, x), _turned(a, y), _turned(a, z)
+    return _transposed((p, q, r))
 
 
 def _turned(rotation: Matrix3, vector: Vector3) -> Vector3:
