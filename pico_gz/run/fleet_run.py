@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.lightweight import LightweightAdapter
@@ -321,7 +321,12 @@ class FleetRun:
     def _watch_health(
         self, commanded: Mapping[int, RoverAutopilot], adapters: Sequence[SimulatorAdapter]
     ) -> None:
-        own = [adapter for adapter in adapters if isinstance(adapter, LightweightAdapter)]
+        # A compiled class shares its base's cache of isinstance, which then says yes to all.
+        own = [
+            cast("LightweightAdapter", adapter)
+            for adapter in adapters
+            if LightweightAdapter in type(adapter).__mro__
+        ]
         if own and self.options.contacts:
             self.bridge.after_step.add(ContactReporter(self.bridge, own))
         self.health = FleetHealth(
