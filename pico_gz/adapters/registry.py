@@ -18,6 +18,7 @@ BUILT_IN = {
     "lightweight": "pico_gz.adapters.lightweight:LightweightAdapter",
     "gazebo": "pico_gz.gazebo.adapter:GazeboAdapter",
     "mujoco": "pico_gz.adapters.mujoco.adapter:MujocoAdapter",
+    "jsbsim": "pico_gz.adapters.jsbsim.adapter:JsbsimAdapter",
 }
 
 _reported: set[str] = set()

@@ -141,7 +141,12 @@ class SitlBridge:
         if external and (autopilot or platform):
             raise ConfigError("An external vehicle has neither platform nor autopilot here.")
         if not external and platform is None:
-            platform = _default_platform()(config.id, drive=drive, channels=config.channels)
+            platform = _default_platform()(
+                config.id,
+                drive=drive,
+                channels=config.channels,
+                aircraft_channels=config.aircraft_channels,
+            )
         vehicle = VehicleInstance(
             config, adapter="", platform=platform, autopilot=autopilot, drive=drive
         )

@@ -188,7 +188,8 @@ class ActuatorCommands(msgspec.Struct, frozen=True, gc=False):
     """One vehicle's actuator commands, every value in -1..1.
 
     Skid steer: ``motors = (left, right)``. Ackermann: ``motors = (throttle,)`` and
-    ``servos = (steering,)``, right positive.
+    ``servos = (steering,)``, right positive. Aircraft: ``motors = (throttle,)``, 0..1, and
+    ``servos = (aileron, elevator, rudder)``: right roll, nose up, nose right positive.
 
     Attributes:
         timestamp_us: simulation time at which they were decided [us].

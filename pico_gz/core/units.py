@@ -54,3 +54,15 @@ def normalized_from_pwm(pwm_us: int) -> float:
     if pwm_us <= PWM_MIN_US:
         return -1.0
     return (pwm_us - PWM_NEUTRAL_US) / 500.0
+
+
+def pwm_from_throttle(value: float) -> int:
+    """Convert a throttle 0..1 that does not reverse to a pulse width [us]; 0 gives 1000."""
+    return pwm_from_normalized(2.0 * value - 1.0) if value > 0.0 else PWM_MIN_US
+
+
+def throttle_from_pwm(pwm_us: int) -> float:
+    """Convert a pulse width [us] to a throttle 0..1; "no output" is closed."""
+    if not PWM_VALID_MIN_US <= pwm_us <= PWM_VALID_MAX_US:
+        return 0.0
+    return 0.5 * (normalized_from_pwm(pwm_us) + 1.0)

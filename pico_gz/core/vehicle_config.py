@@ -107,6 +107,26 @@ class ChannelMap(msgspec.Struct, frozen=True, kw_only=True):
             raise MessageError("Two functions of one rover share a servo channel.")
 
 
+class AircraftChannels(msgspec.Struct, frozen=True, kw_only=True):
+    """Which servo output (1-based) moves which control of an aircraft; ArduPlane's by default.
+
+    Right roll, nose up and nose right are above 1500 us; the throttle is closed at 1000 us.
+    """
+
+    aileron: int = 1
+    elevator: int = 2
+    throttle: int = 3
+    rudder: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse channels that a servo packet does not have."""
+        channels = (self.aileron, self.elevator, self.throttle, self.rudder)
+        if not all(1 <= channel <= 32 for channel in channels):
+            raise MessageError(f"A servo channel of {channels} is outside 1..32.")
+        if len(set(channels)) != len(channels):
+            raise MessageError("Two controls of one aircraft share a servo channel.")
+
+
 ARDUPILOT_CHANNELS = ChannelMap()
 PICO_TRAIL_CHANNELS = ChannelMap(left=1, right=2, steering=1, throttle=2)
 
@@ -125,6 +145,7 @@ class VehicleConfig(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of its rover description.
         channels: which servo output does what.
         noise: how bad its sensors are.
+        aircraft_channels: makes it an aircraft, which ``channels`` says nothing about.
     """
 
     id: int
@@ -137,6 +158,7 @@ class VehicleConfig(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = "pico_trail_freenove"
     channels: ChannelMap = ARDUPILOT_CHANNELS
     noise: NoiseProfile = NoiseProfile.TYPICAL
+    aircraft_channels: AircraftChannels | None = None
 
     def __post_init__(self) -> None:
         """Check id, name and ports."""

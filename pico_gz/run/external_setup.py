@@ -46,6 +46,7 @@ def external_vehicle(plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan) -> 
         # What Gazebo's IMU measures is passed through as it is.
         imu=ImuSource.SENSOR if plan.id in fleet.on_gazebo() else ImuSource.TRUTH,
         extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
+        aircraft_channels=plan.config.aircraft_channels,
     )
 
 
@@ -179,5 +180,6 @@ def _start(
         gcs_host=fleet.net.gcs_host,
         fdm_host=fdm_host(fleet.net.bind),
         speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
+        program="ardurover" if plan.aircraft is None else "arduplane",
         run_dir=str(folder.absolute() / plan.config.label),
     )

@@ -13,7 +13,15 @@ from pico_gz.core.ground_control import GcsVehicle, MissionItem, MissionType
 from pico_gz.core.vehicle_config import DriveKind, Pose
 from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, MissionCommand
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
-from pico_gz.vehicle.scripted import CRUISE_SPEED_MPS, Drive, Move, Pivot, script_moves
+from pico_gz.vehicle.circuit import EXPECTED_S
+from pico_gz.vehicle.scripted import (
+    CRUISE_SPEED_MPS,
+    Drive,
+    Move,
+    Pivot,
+    is_circuit,
+    script_moves,
+)
 
 _EXAMPLES = Path(__file__).with_name("example_missions")
 _WALKED_ITEMS = 100_000  # a mission with more jumps than this counts as endless
@@ -141,6 +149,8 @@ class _Walk:
 
 def script_time_s(script: str, drive: DriveKind) -> float:
     """How long a script such as ``script:square:5`` takes [s]; inf for one without an end."""
+    if is_circuit(script):
+        return EXPECTED_S
     return sum(_move_s(move) for move in script_moves(script, drive))
 
 

@@ -132,6 +132,23 @@ def _make_lightweight(
     return make_lightweight(name, fleet, fleet.adapter_options(name), contacts=options.contacts)
 
 
+def _make_jsbsim(
+    name: str, fleet: FleetConfig, options: RunOptions, report: Report
+) -> SimulatorAdapter:
+    from pico_gz.adapters.jsbsim.adapter import JsbsimAdapter
+    from pico_gz.adapters.jsbsim.aircraft import AircraftSpec
+
+    plans = {plan.id: plan for plan in fleet.vehicles}
+    seed = fleet.adapter_options(name).get("seed")
+    return JsbsimAdapter(
+        name=name,
+        world=make_world(fleet),
+        aircraft_of=lambda vehicle: plans[vehicle.id].aircraft or AircraftSpec(),
+        sensors_of=lambda vehicle: plans[vehicle.id].rover,
+        seed=fleet.seed if seed is None else seed,
+    )
+
+
 def _make_gazebo(
     name: str, fleet: FleetConfig, options: RunOptions, report: Report
 ) -> SimulatorAdapter:
@@ -160,6 +177,7 @@ _BUILDERS: dict[str, Callable[[str, FleetConfig, RunOptions, Report], SimulatorA
     "lightweight": _make_lightweight,
     "gazebo": _make_gazebo,
     "mujoco": _make_mujoco,
+    "jsbsim": _make_jsbsim,
 }
 
 

@@ -223,7 +223,11 @@ def spawn_vehicle(
 def make_platform(plan: VehiclePlan) -> SitlPlatform:
     """The board that a vehicle's autopilot runs on."""
     return SitlPlatform(
-        plan.id, drive=plan.rover.drive, channels=plan.config.channels, options=plan.board
+        plan.id,
+        drive=plan.rover.drive,
+        channels=plan.config.channels,
+        options=plan.board,
+        aircraft_channels=plan.config.aircraft_channels,
     )
 
 

@@ -56,7 +56,7 @@ def rovers_in_world(fleet: FleetConfig) -> frozenset[int]:
     """
     undecided = {plan.id for plan in fleet.vehicles if plan.config.adapter == "auto"}
     chosen = fleet.on_gazebo() | undecided
-    return chosen or frozenset(plan.id for plan in fleet.vehicles)
+    return chosen or frozenset(plan.id for plan in fleet.vehicles if plan.aircraft is None)
 
 
 def world_of_fleet(

@@ -18,6 +18,7 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.units import US_PER_S, pwm_from_normalized
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.vehicle.circuit import CIRCUIT, CircuitPilot
 from pico_gz.vehicle.dead_reckoning import HeadingEstimate, Odometer
 from pico_gz.vehicle.platform.platform import SitlPlatform
 
@@ -102,6 +103,15 @@ SCRIPTS: Mapping[str, tuple[Callable[..., Moves], int, str]] = {
 }
 
 
+# With those of aircraft.
+SCRIPT_NAMES = (*SCRIPTS, CIRCUIT)
+
+
+def is_circuit(script: str) -> bool:
+    """Whether a script such as ``script:circuit:150`` flies an aircraft."""
+    return script.removeprefix(SCRIPT_PREFIX).partition(":")[0] == CIRCUIT
+
+
 def parse_script_name(text: str) -> tuple[str, tuple[float, ...]]:
     """Split ``script:square:5`` into its name and numbers; the prefix may be left out.
 
@@ -110,7 +120,7 @@ def parse_script_name(text: str) -> tuple[str, tuple[float, ...]]:
     """
     name, _, rest = text.removeprefix(SCRIPT_PREFIX).partition(":")
     if name not in SCRIPTS:
-        raise ConfigError(f"Unknown script {name!r}.", hint=did_you_mean(name, SCRIPTS))
+        raise ConfigError(f"Unknown script {name!r}.", hint=did_you_mean(name, SCRIPT_NAMES))
     _, most, usage = SCRIPTS[name]
     try:
         numbers = tuple(float(word) for word in rest.split(",")) if rest else ()
@@ -226,6 +236,8 @@ class ScriptedDriver(Snapshot):
 
     def start(self, platform: SitlPlatform) -> None:
         """Claim the outputs, which then give neutral."""
+        if platform.aircraft_channels is not None:
+            raise ConfigError(f"Script {self._name} drives rovers, not an aircraft.")
         self._moves = script_moves(self._script, platform.drive)
         self._helm = DriveOutputs(platform, owner=f"script {self._name}")
         self._steer_per_rad = STEER_PER_RAD[platform.drive]
@@ -350,12 +362,14 @@ def turned_rad(move: Move) -> float:
     return move.length_m * move.curvature_pm if isinstance(move, Drive) else 0.0
 
 
-def make_script(script: str) -> ScriptedDriver:
-    """The driver that a fleet file's ``autopilot = "script:square:5"`` names.
+def make_script(script: str) -> ScriptedDriver | CircuitPilot:
+    """The driver or pilot that a fleet file's ``autopilot = "script:square:5"`` names.
 
     Raises:
         ConfigError: no such script, or numbers that make no sense.
     """
+    if is_circuit(script):
+        return CircuitPilot(script)
     for drive in DriveKind:
         script_moves(script, drive)
     return ScriptedDriver(script)

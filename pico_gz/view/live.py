@@ -25,6 +25,8 @@ from pico_gz.view.welcome import describe_run, encode_frame
 BUDGET = 16_000
 _MAX_POINTS = 800
 SPACING_M = 0.2
+# A fast vehicle's points are this far apart in time, so that the trail of an aircraft is long, too.
+SPACING_S = 0.2
 # What a vehicle's state has of its details; positions north and east [m].
 _STATE_DETAILS = (
     "estimate", "target", "distance_m", "cross_track_m", "heading_error_deg", "throttle_percent",
@@ -33,7 +35,7 @@ _STATE_DETAILS = (
 
 
 class Trails:
-    """The last points of every vehicle, in centimetres, at least ``SPACING_M`` apart."""
+    """The last points of every vehicle, in centimetres, some way apart."""
 
     def __init__(self) -> None:
         self._points: dict[int, deque[tuple[int, int]]] = {}
@@ -46,12 +48,13 @@ class Trails:
 
     def _add(self, view: FleetView) -> None:
         points_each = min(_MAX_POINTS, BUDGET // max(1, len(view.truth)))
-        spacing_cm = SPACING_M * 100.0
         for vehicle_id, truth in view.truth.items():
             points = self._points.setdefault(vehicle_id, deque(maxlen=points_each))
             north, east = round(truth.north_m * 100.0), round(truth.east_m * 100.0)
             if points:
                 was_north, was_east = points[-1]
+                speed_mps = max(map(abs, truth.velocity_ned_mps))
+                spacing_cm = 100.0 * max(SPACING_M, SPACING_S * speed_mps)
                 if abs(north - was_north) < spacing_cm and abs(east - was_east) < spacing_cm:
                     continue
             points.append((north, east))

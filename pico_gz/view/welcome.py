@@ -43,11 +43,11 @@ _ROW = np.dtype(
         ("yaw", "<u2"),
         ("north", "<i4"),
         ("east", "<i4"),
-        ("speed", "<i2"),
-        ("height", "<i2"),
+        ("speed", "<i4"),
+        ("height", "<i4"),
     ]
 )
-_MAX_I16, _MAX_I32 = 32767, 2147483647
+_MAX_I32 = 2147483647
 _YAW_PER_RAD = 65536.0 / (2.0 * np.pi)
 
 
@@ -73,8 +73,8 @@ def _rows(view: FleetView) -> NDArray[np.void]:
     rows["yaw"] = _whole(yaw * _YAW_PER_RAD, _MAX_I32) % 65536
     rows["north"] = _whole(north * 1000.0, _MAX_I32)
     rows["east"] = _whole(east * 1000.0, _MAX_I32)
-    rows["speed"] = _whole(forward * 1000.0, _MAX_I16)
-    rows["height"] = _whole(-down * 100.0, _MAX_I16)
+    rows["speed"] = _whole(forward * 1000.0, _MAX_I32)
+    rows["height"] = _whole(-down * 100.0, _MAX_I32)
     return rows
 
 

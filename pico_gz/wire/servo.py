@@ -12,8 +12,13 @@ from collections.abc import Sequence
 import msgspec
 
 from pico_gz.core.messages import ActuatorCommands
-from pico_gz.core.units import PWM_NEUTRAL_US, normalized_from_pwm, pwm_from_normalized
-from pico_gz.core.vehicle_config import ChannelMap, DriveKind
+from pico_gz.core.units import (
+    PWM_NEUTRAL_US,
+    normalized_from_pwm,
+    pwm_from_normalized,
+    throttle_from_pwm,
+)
+from pico_gz.core.vehicle_config import AircraftChannels, ChannelMap, DriveKind
 from pico_gz.errors import DecodeError, EncodeError
 
 MAGIC_16 = 18458
@@ -177,6 +182,22 @@ def commands_from_pwm(
     return drive_commands((first, second), drive, vehicle_id=vehicle_id, timestamp_us=timestamp_us)
 
 
+def aircraft_commands(
+    pwm_us: Sequence[int], channels: AircraftChannels, *, vehicle_id: int, timestamp_us: int
+) -> ActuatorCommands:
+    """Read pulse widths [us] as an aircraft's; a missing throttle is closed, the rest neutral."""
+    throttle, *surfaces = (
+        pwm_us[channel - 1] if channel <= len(pwm_us) else 0
+        for channel in (channels.throttle, channels.aileron, channels.elevator, channels.rudder)
+    )
+    return ActuatorCommands(
+        timestamp_us,
+        vehicle_id,
+        (throttle_from_pwm(throttle),),
+        tuple(map(normalized_from_pwm, surfaces)),
+    )
+
+
 def neutral_commands(drive: DriveKind, *, vehicle_id: int, timestamp_us: int) -> ActuatorCommands:
     """Commands of a vehicle that shall stand still."""
     return drive_commands((0.0, 0.0), drive, vehicle_id=vehicle_id, timestamp_us=timestamp_us)
@@ -192,8 +213,13 @@ class BootGuard:
 
     __slots__ = ("_drive_channels", "_ready")
 
-    def __init__(self, drive: DriveKind, channels: ChannelMap) -> None:
-        self._drive_channels = drive_channels(drive, channels)
+    def __init__(
+        self, drive: DriveKind, channels: ChannelMap, aircraft: AircraftChannels | None = None
+    ) -> None:
+        self._drive_channels: tuple[int, ...] = drive_channels(drive, channels)
+        if aircraft is not None:
+            # A closed throttle is at its minimum for good.
+            self._drive_channels = (aircraft.aileron, aircraft.elevator, aircraft.rudder)
         self._ready = False
 
     def reset(self) -> None:

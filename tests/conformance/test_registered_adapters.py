@@ -1,12 +1,18 @@
 """Every registered adapter keeps the contract; Gazebo does so against a peer of its own."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from pico_gz import LightweightAdapter, LightweightConfig
 from pico_gz.adapters.mujoco.adapter import MujocoAdapter
-from pico_gz.adapters.registry import BUILT_IN
+from pico_gz.adapters.registry import BUILT_IN, load_adapter
 from pico_gz.testing import check_adapter
 
+JSBSIM = [
+    pytest.mark.jsbsim,
+    pytest.mark.skipif(find_spec("jsbsim") is None, reason="the extra jsbsim is not installed"),
+]
 FACTORIES = {
     "lightweight": [
         lambda: LightweightAdapter(seed=3),
@@ -14,6 +20,7 @@ FACTORIES = {
     ],
     "gazebo": [],  # test_gazebo_contract.py
     "mujoco": [],  # below: it needs the extra
+    "jsbsim": [pytest.param(lambda: load_adapter("jsbsim")(seed=3), marks=JSBSIM)],
 }
 
 

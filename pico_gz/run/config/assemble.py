@@ -148,6 +148,7 @@ def assemble(
             *findings.warnings,
             *_apart(vehicles),
             *_unmoved_by_wind(file, vehicles),
+            *_above_level_ground(file, vehicles),
         ),
         signing_key_file=_signing_key_file(file, base, findings),
         failure_injection=file.mavlink.failure_injection,
@@ -293,6 +294,14 @@ def _unmoved_by_wind(file: FleetFile, vehicles: Sequence[VehiclePlan]) -> list[s
     listed = ", ".join(names[:_MAX_PAIRS_REPORTED])
     more = " and others" if len(names) > _MAX_PAIRS_REPORTED else ""
     return [f"{listed}{more}: [wind] does not move them, their drag_area_m2 is 0."]
+
+
+def _above_level_ground(file: FleetFile, vehicles: Sequence[VehiclePlan]) -> list[str]:
+    """What aircraft do not see of the world."""
+    names = [plan.config.label for plan in vehicles if plan.aircraft is not None]
+    if not names or (file.terrain.kind is TerrainKind.FLAT and not file.obstacle):
+        return []
+    return [f"{', '.join(names)}: JSBSim's ground is level and bare, whatever the fleet file has."]
 
 
 def _apart(vehicles: Sequence[VehiclePlan]) -> list[str]:

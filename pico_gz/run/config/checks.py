@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.core.ports import Link, is_host, is_loopback, parse_address
-from pico_gz.core.vehicle_config import DriveKind, check_name
+from pico_gz.core.vehicle_config import check_name
 from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
 from pico_gz.run.config.named_files import check_heightmap
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -22,7 +22,7 @@ from pico_gz.run.config.settings import (
     TerrainSection,
 )
 
-BUILT_IN_ADAPTERS = ("lightweight", "gazebo", "mujoco")
+BUILT_IN_ADAPTERS = ("lightweight", "gazebo", "mujoco", "jsbsim")
 # Its main loop takes a longer pause for a stall, and disarms.
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89
@@ -201,17 +201,17 @@ def check_autopilot(
         return
     # Imported here because the vehicle package brings NumPy with it.
     from pico_gz.vehicle.own_autopilots import installed_autopilots
-    from pico_gz.vehicle.scripted import SCRIPT_PREFIX, SCRIPTS, script_moves
+    from pico_gz.vehicle.scripted import SCRIPT_NAMES, SCRIPT_PREFIX, make_script
 
     if not autopilot.startswith(SCRIPT_PREFIX):
         if not is_own_autopilot(autopilot):
-            scripts = (SCRIPT_PREFIX + name for name in SCRIPTS)
+            scripts = (SCRIPT_PREFIX + name for name in SCRIPT_NAMES)
             known = (*AUTOPILOTS, *scripts, *own, *installed_autopilots())
             hint = did_you_mean(autopilot, known) + " Or MODULE:CLASS, one of your own."
             findings.add(path, "there is no such autopilot.", value=autopilot, hint=hint)
         return
     try:
-        script_moves(autopilot, DriveKind.SKID)
+        make_script(autopilot)
     except ConfigError as error:
         findings.add(path, error.message, value=autopilot, hint=error.hint)
 

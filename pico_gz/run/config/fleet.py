@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from pico_gz.adapters.jsbsim.aircraft import AircraftSpec
 from pico_gz.core.board_options import PlatformOptions
 from pico_gz.core.ports import Link, PortPlan, PortRules, parse_address
 from pico_gz.core.rover_spec import RoverSpec
@@ -40,6 +41,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
         mission: mission file to load, if any.
         params: parameter file to load, if any.
         links: MAVLink links of this vehicle alone.
+        aircraft: what it flies; ``rover`` then describes its sensors and how it is drawn.
     """
 
     config: VehicleConfig
@@ -48,6 +50,7 @@ class VehiclePlan(msgspec.Struct, frozen=True, kw_only=True):
     mission: Path | None = None
     params: Path | None = None
     links: tuple[Link, ...] = ()
+    aircraft: AircraftSpec | None = None
 
     @property
     def id(self) -> int:
@@ -238,7 +241,16 @@ class FleetConfig:
         return fleet
 
     def with_adapters(self, names: Mapping[int, str]) -> FleetConfig:
-        """The same fleet with the adapters of some vehicles decided."""
+        """The same fleet with the adapters of some vehicles decided.
+
+        Raises:
+            ConfigError: an aircraft would have to drive, or a rover to fly.
+        """
+        for plan in self.vehicles:
+            flies = self.adapter_type(names.get(plan.id, plan.config.adapter)) == "jsbsim"
+            if flies != (plan.aircraft is not None):
+                what = "a rover, which jsbsim cannot simulate" if flies else "an aircraft of jsbsim"
+                raise ConfigError(f"{plan.config.label} is {what}.")
         vehicles = tuple(
             msgspec.structs.replace(
                 plan, config=msgspec.structs.replace(plan.config, adapter=names[plan.id])

@@ -13,6 +13,7 @@ from pico_gz.core.board_options import PlatformOptions, SerialOutput
 from pico_gz.core.rover_spec import (
     DEFAULT_PRESET,
     PRESETS,
+    FittedSensors,
     RoverSpec,
     changed_rover,
     rover_field_types,
@@ -28,6 +29,23 @@ CHANNEL_MAPS = {"ardupilot": ARDUPILOT_CHANNELS, "pico_trail": PICO_TRAIL_CHANNE
 ROVER_KEYS = tuple(rover_field_types())
 _PART_KEYS = ("imu", "gps", "compass", "barometer")
 _MODEL_KEYS = ("drive_model", "sensor_model")
+# What an aircraft is drawn like; of a rover's fields it takes its sensors alone.
+_AIRCRAFT = RoverSpec(
+    length_m=8.3,
+    width_m=11.0,
+    height_m=2.7,
+    mass_kg=1100.0,
+    radius_m=5.5,
+    max_speed=70.0,
+    drag_area_m2=1.0,
+    encoder_ticks=0,
+)
+_AIRCRAFT_KEYS = set(FittedSensors.__struct_fields__) - {
+    "encoder_ticks",
+    "encoder_miss",
+    "range_rate_hz",
+    "imu_position_frd_m",
+}
 # Each is judged alone first; what bounds it may be changed as well.
 _LOOSENED: dict[str, dict[str, float]] = {
     "range_min_m": {"range_max_m": 100_000.0},
@@ -66,6 +84,16 @@ class RoverBuilder:
         if table.preset is not None:
             base = changed_rover(self._base(table.preset, path), self._figures)
         return self._build(base, table, path)
+
+    def of_aircraft(self, table: VehicleSection, path: KeyPath, model: str) -> RoverSpec:
+        """The sensors of an aircraft; ``[rover]`` is about others, and so are a rover's fields."""
+        written = {"preset": table.preset, **self._fields.get(path, {})}
+        for key, value in written.items():
+            if value is not None and key in {"preset", *ROVER_KEYS} - _AIRCRAFT_KEYS:
+                message = "belongs to a rover, and this is an aircraft."
+                hint = "An aircraft takes model and start in [vehicle.aircraft], and sensor parts."
+                self._findings.add((*path, key), message, value=value, hint=hint)
+        return self._build(msgspec.structs.replace(_AIRCRAFT, preset=model), table, path)
 
     def check_figures(self, options: Mapping[str, Any], path: KeyPath) -> None:
         """Note every option of a simulator that changes its rovers to what none can be."""

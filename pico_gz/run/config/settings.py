@@ -33,6 +33,7 @@ Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 Distance = Annotated[float, Interval(ge=-1_000_000, le=1_000_000)]
 Milliseconds = Annotated[int, Interval(ge=1, le=3_600_000)]
+Channel = Annotated[int, Interval(ge=1, le=32)]
 Degrees = Annotated[float, Interval(ge=-360, le=360)]
 
 
@@ -185,7 +186,7 @@ class FleetSection(Table):
     count: Id | None = None
     """Number of rovers, ids 1..count; default: 3, or as many as there are [[vehicle]] tables."""
     adapter: str = "auto"
-    """Simulator: auto, lightweight, gazebo, mujoco, a name from [adapters] or of a plugin."""
+    """Simulator: auto, lightweight, gazebo, mujoco, jsbsim, a name of [adapters] or of a plugin."""
     autopilot: str = "builtin"
     """Who drives: builtin, external, none, script:NAME, MODULE:CLASS, or a name of [autopilots]."""
     ardupilot: Literal["4.6", "4.7"] = "4.6"
@@ -407,12 +408,41 @@ class MujocoOptions(Table):
     """Start of its random numbers; default: the fleet's."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsbsimOptions(Table):
+    """What a JSBSim adapter of its own has."""
+
+    seed: Seed | None = None
+    """Start of its random numbers; default: the fleet's."""
+
+
 # The options of [adapters.NAME], by the adapter's type.
 OPTIONS: dict[str, type] = {
     "lightweight": LightweightOptions,
     "gazebo": GazeboOptions,
     "mujoco": MujocoOptions,
+    "jsbsim": JsbsimOptions,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AircraftSection(Table):
+    """An aircraft of the adapter jsbsim: which one, how it starts, its servo outputs."""
+
+    model: str | None = None
+    """Name of an aircraft of the jsbsim package; default "c172p"."""
+    altitude_m: Annotated[float, Interval(ge=0, le=10_000)] | None = None
+    """Height above the origin at which it starts [m]; default 0 = standing on the runway."""
+    airspeed_mps: Annotated[float, Interval(ge=0, le=1000)] | None = None
+    """True airspeed at which it starts in the air [m/s]; required with altitude_m."""
+    aileron_channel: Channel | None = None
+    """Servo output of the ailerons, above 1500 us rolls right; default 1."""
+    elevator_channel: Channel | None = None
+    """Servo output of the elevator, above 1500 us lifts the nose; default 2."""
+    throttle_channel: Channel | None = None
+    """Servo output of the throttle, 1000 us is closed; default 3."""
+    rudder_channel: Channel | None = None
+    """Servo output of the rudder, above 1500 us turns right; default 4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,6 +479,8 @@ class VehicleSection(SensorFigures):
     """Its board, as in [board]; what is not given is the fleet's."""
     links: tuple[str, ...] = ()
     """More MAVLink links of this vehicle alone."""
+    aircraft: AircraftSection = field(default_factory=AircraftSection)
+    """What it flies, as in [aircraft]; only with the adapter jsbsim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -466,6 +498,7 @@ class FleetFile(Table):
     presets: dict[str, PresetSection] = field(default_factory=dict)
     """Rovers of one's own by name: a preset and the fields that differ."""
     board: BoardSection = field(default_factory=BoardSection)
+    aircraft: AircraftSection = field(default_factory=AircraftSection)
     gazebo: GazeboSection = field(default_factory=GazeboSection)
     adapters: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Further simulators by name, each with its type and that type's own options."""

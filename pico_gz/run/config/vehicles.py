@@ -12,6 +12,14 @@ from pico_gz.core.ports import MAX_PORT, Link, PortRules
 from pico_gz.core.vehicle_config import GCS_SYSTEM_ID, Pose, VehicleConfig
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.adapter_choice import ADAPTER_VARIABLE, wanted_adapter
+from pico_gz.run.config.aircraft_settings import (
+    CIRCUIT,
+    SPACING_M,
+    build_aircraft,
+    check_autopilot_kind,
+    is_jsbsim,
+    refuse_aircraft_table,
+)
 from pico_gz.run.config.checks import AdapterNames, check_autopilot, check_text_name
 from pico_gz.run.config.fleet import VehiclePlan
 from pico_gz.run.config.named_files import NamedFiles
@@ -19,7 +27,7 @@ from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.port_plan import SimWire, sim_wire
 from pico_gz.run.config.problems import Findings, KeyPath
 from pico_gz.run.config.rover_settings import RoverBuilder, build_board
-from pico_gz.run.config.settings import FleetFile, LayoutKind, VehicleSection
+from pico_gz.run.config.settings import FleetFile, LayoutKind, LayoutSection, VehicleSection
 
 
 def place(kind: LayoutKind, spacing_m: float, vehicle_ids: Sequence[int]) -> dict[int, Pose]:
@@ -155,11 +163,28 @@ class VehicleBuilder:
         self._check_fleet_words()
         self._check_explicit(entries)
         layout = self._file.layout
-        poses = place(layout.kind, layout.spacing_m, list(entries))
+        poses = place(layout.kind, self._spacing_m(entries), list(entries))
         plans = [self._plan(number, entry, poses[number]) for number, entry in entries.items()]
         self._check_names(plans, entries)
         self._files.check_takers([plan.config.autopilot for plan in plans])
         return tuple(plan for plan in plans if plan is not None)
+
+    def _spacing_m(self, entries: Mapping[int, Entry]) -> float:
+        spacing_m = self._file.layout.spacing_m
+        is_default = spacing_m == LayoutSection().spacing_m
+        flying = all(self._flies(self._adapter_of(entry.table)) for entry in entries.values())
+        return SPACING_M if is_default and flying else spacing_m
+
+    def _adapter_of(self, table: VehicleSection) -> str:
+        return wanted_adapter(
+            option=self._overrides.adapter,
+            environ=self._environ,
+            vehicle=table.adapter,
+            fleet=self._file.fleet.adapter,
+        )
+
+    def _flies(self, adapter: str) -> bool:
+        return is_jsbsim(adapter, self._file.adapters)
 
     def _check_fleet_words(self) -> None:
         """Adapter and autopilot of the whole fleet, from wherever they come."""
@@ -190,18 +215,26 @@ class VehicleBuilder:
         table, path = entry.table, entry.path
         overrides, fleet = self._overrides, self._file.fleet
         self._check_words(table, path)
-        rover = self._rovers.of_vehicle(table, path)
-        adapter = wanted_adapter(
-            option=overrides.adapter,
-            environ=self._environ,
-            vehicle=table.adapter,
-            fleet=fleet.adapter,
-        )
+        adapter = self._adapter_of(table)
+        flies, own = self._flies(adapter), (*path, "aircraft")
+        autopilot = overrides.autopilot or table.autopilot or fleet.autopilot
+        aircraft = outputs = None
+        if flies:
+            aircraft, outputs = build_aircraft(
+                self._file.aircraft, table.aircraft, own, self._findings
+            )
+            rover = self._rovers.of_aircraft(table, path, aircraft.model)
+            autopilot = CIRCUIT if autopilot == "builtin" else autopilot
+        else:
+            refuse_aircraft_table(table.aircraft, own, self._findings)
+            rover = self._rovers.of_vehicle(table, path)
+        place = ("--autopilot",) if overrides.autopilot else (*path, "autopilot")
+        check_autopilot_kind(autopilot, flies, place, self._findings)
         config = VehicleConfig(
             id=number,
-            name=self._name_of(number, table, path),
+            name=self._name_of(number, table, path, "aircraft" if flies else "rover"),
             adapter=adapter,
-            autopilot=overrides.autopilot or table.autopilot or fleet.autopilot,
+            autopilot=autopilot,
             mavlink_port=self._port_of(
                 table, path, "mavlink_port", self._rules.mavlink_port(number)
             ),
@@ -212,6 +245,7 @@ class VehicleBuilder:
             preset=rover.preset,
             channels=rover.channels,
             noise=table.noise or self._file.rover.noise,
+            aircraft_channels=outputs,
         )
         return VehiclePlan(
             config=config,
@@ -226,6 +260,7 @@ class VehicleBuilder:
             mission=self._files.mission_of(config.label, table, path, config.autopilot),
             params=self._files.params_of(config.label, table, path, config.autopilot),
             links=tuple(parsed_links(table.links)),
+            aircraft=aircraft,
         )
 
     def _check_words(self, table: VehicleSection, path: KeyPath) -> None:
@@ -237,8 +272,8 @@ class VehicleBuilder:
     def _check_autopilot(self, autopilot: str, path: KeyPath) -> None:
         check_autopilot(autopilot, self._file.autopilots, path, self._findings)
 
-    def _name_of(self, number: int, table: VehicleSection, path: KeyPath) -> str:
-        default = f"rover_{number}"
+    def _name_of(self, number: int, table: VehicleSection, path: KeyPath, kind: str) -> str:
+        default = f"{kind}_{number}"
         if table.name is None:
             return default
         known = len(self._findings.problems)

@@ -14,6 +14,7 @@ from pico_gz.wire.servo import (
     HEADER,
     BootGuard,
     ServoPacket,
+    aircraft_commands,
     commands_from_pwm,
     decode_servo,
     neutral_commands,
@@ -80,7 +81,7 @@ class FdmConnection:
         self.refusal: DecodeError | None = None
         self._first_frame = 0
         self._frame_count = -1
-        self._guard = BootGuard(vehicle.drive, vehicle.channels)
+        self._guard = BootGuard(vehicle.drive, vehicle.channels, vehicle.aircraft_channels)
         self._live = False
         self._magic = 0
         self._pulses = b""  # of the newest packet, as they came
@@ -176,14 +177,22 @@ class FdmConnection:
             return self.neutral(timestamp_us)
         wanted, vehicle = self._wanted, self.vehicle
         if wanted is None:
-            self._wanted = wanted = commands_from_pwm(
-                self.pwm_us,
-                vehicle.drive,
-                vehicle.channels,
-                vehicle_id=vehicle.vehicle_id,
-                timestamp_us=timestamp_us,
-            )
+            self._wanted = wanted = self._read(vehicle, timestamp_us)
         return ActuatorCommands(timestamp_us, vehicle.vehicle_id, wanted.motors, wanted.servos)
+
+    def _read(self, vehicle: ExternalVehicle, timestamp_us: int) -> ActuatorCommands:
+        vehicle_id, aircraft = vehicle.vehicle_id, vehicle.aircraft_channels
+        if aircraft is not None:
+            return aircraft_commands(
+                self.pwm_us, aircraft, vehicle_id=vehicle_id, timestamp_us=timestamp_us
+            )
+        return commands_from_pwm(
+            self.pwm_us,
+            vehicle.drive,
+            vehicle.channels,
+            vehicle_id=vehicle_id,
+            timestamp_us=timestamp_us,
+        )
 
     def neutral(self, timestamp_us: int) -> ActuatorCommands:
         """Commands that make the vehicle stand still."""

@@ -7,7 +7,13 @@ from enum import StrEnum
 
 import msgspec
 
-from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, DriveKind, VehicleId
+from pico_gz.core.vehicle_config import (
+    ARDUPILOT_CHANNELS,
+    AircraftChannels,
+    ChannelMap,
+    DriveKind,
+    VehicleId,
+)
 from pico_gz.errors import ConfigError
 
 # (north, east, down) [m] -> (latitude [deg], longitude [deg], altitude [m]).
@@ -41,6 +47,7 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
         imu: where the IMU of its records comes from.
         extra_keys: also send ``gps``, ``mag``, ``baro``, ``encoders`` and ``sim``, for firmware
             that does not make up its own; ArduPilot does not look at them.
+        aircraft_channels: of an aircraft, whose records also have the airspeed.
     """
 
     vehicle_id: int
@@ -49,6 +56,7 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
     channels: ChannelMap = ARDUPILOT_CHANNELS
     imu: ImuSource = ImuSource.TRUTH
     extra_keys: bool = False
+    aircraft_channels: AircraftChannels | None = None
 
     def __post_init__(self) -> None:
         """Check id and port."""

@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.guarded_process import GuardedProcess
 from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
-from pico_gz.core.vehicle_config import ChannelMap, DriveKind, VehicleConfig
+from pico_gz.core.vehicle_config import AircraftChannels, ChannelMap, DriveKind, VehicleConfig
 from pico_gz.errors import LaunchError, MissingProgramError
 
 PARAMETER_FILE = "rover.parm"
@@ -28,6 +28,7 @@ PARAMETER_FILE = "rover.parm"
 # SERVOn_FUNCTION: which output does what.
 _THROTTLE_LEFT, _THROTTLE_RIGHT = 73, 74
 _STEERING, _THROTTLE = 26, 70
+_AILERON, _ELEVATOR, _RUDDER = 4, 19, 21
 
 
 class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,10 +115,34 @@ def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> d
     }
 
 
+def plane_parameters(channels: AircraftChannels) -> dict[str, float]:
+    """Return the ArduPlane parameters that fit the wire; tuning is up to the aircraft."""
+    functions = {
+        channels.aileron: _AILERON,
+        channels.elevator: _ELEVATOR,
+        channels.throttle: _THROTTLE,
+        channels.rudder: _RUDDER,
+    }
+    return {
+        **_servos(functions, {1, 2, 3, 4}),
+        f"SERVO{channels.throttle}_TRIM": 1000,
+        # The airspeed of the records, instead of a sensor on a pin.
+        "ARSPD_TYPE": 100,
+        "ARSPD_USE": 1,
+        "AHRS_EKF_TYPE": 3,
+        "EK3_ENABLE": 1,
+        "THR_FAILSAFE": 0,
+    }
+
+
 def parameter_file(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> str:
-    """Return the text of ``rover.parm``."""
-    lines = [f"# ArduRover parameters for the preset {spec.preset}."]
-    lines += [f"{name} {value:g}" for name, value in rover_parameters(spec, vehicle).items()]
+    """Return the text of ``rover.parm``; for an aircraft its parameters are ArduPlane's."""
+    if vehicle is not None and vehicle.aircraft_channels is not None:
+        firmware, found = "ArduPlane", plane_parameters(vehicle.aircraft_channels)
+    else:
+        firmware, found = "ArduRover", rover_parameters(spec, vehicle)
+    lines = [f"# {firmware} parameters for the preset {spec.preset}."]
+    lines += [f"{name} {value:g}" for name, value in found.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -126,9 +151,13 @@ def _outputs(drive: DriveKind, channels: ChannelMap) -> dict[str, float]:
         functions = {channels.left: _THROTTLE_LEFT, channels.right: _THROTTLE_RIGHT}
     else:
         functions = {channels.steering: _STEERING, channels.throttle: _THROTTLE}
+    return _servos(functions, {1, 3})
+
+
+def _servos(functions: Mapping[int, int], defaults: Set[int]) -> dict[str, float]:
+    """Functions by channel; the firmware's own defaults are taken away where they do not belong."""
     found: dict[str, float] = {}
-    # ArduRover's own defaults sit on 1 and 3: take them away where they do not belong.
-    for channel in sorted({1, 3} | functions.keys()):
+    for channel in sorted(defaults | functions.keys()):
         found[f"SERVO{channel}_FUNCTION"] = functions.get(channel, 0)
         found[f"SERVO{channel}_MIN"] = 1000
         found[f"SERVO{channel}_MAX"] = 2000

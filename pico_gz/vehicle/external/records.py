@@ -133,7 +133,8 @@ class RecordWriter:
         self._windy = False
         self._extra = ExtraMemory() if vehicle.extra_keys else None
         # Nothing but what every record has and what changes seldom, whose text is kept.
-        self._is_plain = self._extra is None and self._geodetic is None
+        self._flies = vehicle.aircraft_channels is not None
+        self._is_plain = self._extra is None and self._geodetic is None and not self._flies
         self._slow: bytes | None = None
 
     def set_rc(self, channels_us: Sequence[int]) -> None:
@@ -214,6 +215,7 @@ class RecordWriter:
                 rng_1=ranges[0],
                 wind_ned_mps=wind,
                 windvane=None if wind is None else apparent_wind(truth),
+                airspeed_mps=pitot_airspeed(truth) if self._flies else None,
                 rc=self._rc,
                 battery=self._battery,
                 no_lockstep=self._no_lockstep,
@@ -271,6 +273,20 @@ def specific_force(quat_wxyz: Quaternion, accel_ned_mps2: Vector3) -> Vector3:
         east + w * ty + x * tz - z * tx,
         down + w * tz + y * tx - x * ty,
     )
+
+
+def pitot_airspeed(truth: VehicleTruth) -> float:
+    """Return the true airspeed that a tube ahead of the nose measures; never below 0 [m/s]."""
+    w, x, y, z = truth.quat_wxyz
+    north, east, down = (
+        speed - wind for speed, wind in zip(truth.velocity_ned_mps, truth.wind_ned_mps, strict=True)
+    )
+    ahead = (
+        (1.0 - 2.0 * (y * y + z * z)) * north
+        + 2.0 * (x * y + w * z) * east
+        + 2.0 * (x * z - w * y) * down
+    )
+    return max(0.0, ahead)
 
 
 def apparent_wind(truth: VehicleTruth) -> WindvaneRecord:

@@ -20,8 +20,14 @@ from pico_gz.core.messages import (
 )
 from pico_gz.core.snapshot import Snapshot, to_plain
 from pico_gz.core.subclassable import mypyc_attr
-from pico_gz.core.units import normalized_from_pwm
-from pico_gz.core.vehicle_config import ARDUPILOT_CHANNELS, ChannelMap, DriveKind, VehicleId
+from pico_gz.core.units import normalized_from_pwm, throttle_from_pwm
+from pico_gz.core.vehicle_config import (
+    ARDUPILOT_CHANNELS,
+    AircraftChannels,
+    ChannelMap,
+    DriveKind,
+    VehicleId,
+)
 from pico_gz.errors import ConfigError, MessageError
 from pico_gz.vehicle.platform.gps_serial import SerialOutputs
 from pico_gz.vehicle.platform.peripherals import (
@@ -99,6 +105,7 @@ class SitlPlatform(Snapshot):
         vehicle_id: whose board it is.
         drive: how the vehicle is driven, and so what its channels mean.
         channels: which servo output does what.
+        aircraft_channels: the same of an aircraft, which has neither ``drive`` nor ``channels``.
         options: how sensors are mounted and read.
         timer: simulation time, that of the newest sensor record.
         stale_records: records ignored because their time was not new.
@@ -114,6 +121,7 @@ class SitlPlatform(Snapshot):
         drive: DriveKind = DriveKind.SKID,
         channels: ChannelMap = ARDUPILOT_CHANNELS,
         options: PlatformOptions | None = None,
+        aircraft_channels: AircraftChannels | None = None,
     ) -> None:
         self.vehicle_id = int(VehicleId(vehicle_id))
         self._owners: dict[tuple[str, int], str] = {}
@@ -124,6 +132,7 @@ class SitlPlatform(Snapshot):
         self._spi_devices: dict[int, dict[int, SpiDevice]] = {bus: {} for bus in SPI_BUSES}
         self.drive = drive
         self.channels = channels
+        self.aircraft_channels = aircraft_channels
         self.options = PlatformOptions() if options is None else options
         self.timer = SitlTimer()
         self.stale_records = 0
@@ -369,6 +378,8 @@ class SitlPlatform(Snapshot):
     def collect_actuator_commands(self) -> ActuatorCommands:
         """What the servo outputs ask for now; an unclaimed or silent channel is neutral."""
         pulses_us = self._pwm.pulses_us
+        if self.aircraft_channels is not None:
+            return self._fly(self.aircraft_channels, pulses_us)
         first_us, second_us = pulses_us[self._first_channel], pulses_us[self._second_channel]
         if first_us != self._first_us or second_us != self._second_us:
             self._first_us, self._second_us = first_us, second_us
@@ -420,6 +431,19 @@ class SitlPlatform(Snapshot):
             self._gpio_line(pin).load_state(state["gpios"].get(str(pin)) or GpioLine().save_state())
 
     # --- inside ---------------------------------------------------------------------------
+
+    def _fly(self, channels: AircraftChannels, pulses_us: Sequence[int]) -> ActuatorCommands:
+        self._motors = (throttle_from_pwm(pulses_us[channels.throttle]),)
+        self._servos = (
+            normalized_from_pwm(pulses_us[channels.aileron]),
+            normalized_from_pwm(pulses_us[channels.elevator]),
+            normalized_from_pwm(pulses_us[channels.rudder]),
+        )
+        motors, servos = self._motors, self._servos
+        if self._is_armed is not None and not self._is_armed():
+            self._warn_disarmed()
+            motors, servos = (0.0,), (0.0, 0.0, 0.0)
+        return ActuatorCommands(self.timer.now_us(), self.vehicle_id, motors, servos)
 
     def _drive_channels(self) -> tuple[int, int]:
         if self.drive is DriveKind.SKID:

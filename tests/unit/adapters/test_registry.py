@@ -22,7 +22,7 @@ def plugins(monkeypatch):
 
 
 def test_built_ins_are_listed_without_importing_them(plugins):
-    assert registry.adapter_names() == ["lightweight", "gazebo", "mujoco"]
+    assert registry.adapter_names() == ["lightweight", "gazebo", "mujoco", "jsbsim"]
 
 
 def test_a_plugin_is_found_by_its_name(plugins):

@@ -44,6 +44,7 @@ def test_the_default_example_shows_every_key():
         "net",
         "mavlink",
         "board",
+        "aircraft",
         "gazebo",
         "wind",
     ):

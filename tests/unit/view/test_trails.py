@@ -16,3 +16,11 @@ def test_a_large_fleet_stays_in_its_budget():
         trails.add(view_of(*(truth(i, north_m=float(step)) for i in range(1, 256))))
     assert sum(map(len, trails.flat().values())) <= 2 * BUDGET
     assert trails.flat()[255][-2] == 9900  # the newest are kept
+
+
+def test_the_trail_of_an_aircraft_is_kilometres_long():
+    trails = Trails()
+    for step in range(20_000):
+        trails.add(view_of(truth(1, north_m=0.45 * step, velocity=(45.0, 0.0, 0.0))))
+    north_cm = trails.flat()[1][::2]
+    assert north_cm[-1] - north_cm[0] > 500_000

@@ -6,11 +6,11 @@ from truths import truth, view_of
 from pico_gz.bridge.published import BridgeState, FleetView
 from pico_gz.view.welcome import KIND, STATES, encode_frame
 
-ROW = struct.Struct("<BBHiihh")
+ROW = struct.Struct("<BBHiiii")
 
 
 def rows_of(frame):
-    return [ROW.unpack_from(frame, 16 + 16 * i) for i in range((len(frame) - 16) // 16)]
+    return [ROW.unpack_from(frame, 16 + 20 * i) for i in range((len(frame) - 16) // 20)]
 
 
 def test_the_header_tells_state_count_step_and_time():
@@ -43,13 +43,19 @@ def test_places_are_millimetres_and_speed_is_along_the_bow():
 
 
 def test_what_does_not_fit_is_held_at_the_edge():
-    far = truth(1, north_m=1e9, east_m=-1e9, velocity=(900.0, 0.0, 0.0), up_m=1e5)
+    far = truth(1, north_m=1e9, east_m=-1e9, velocity=(9e9, 0.0, 0.0), up_m=1e9)
     ((_, _, _, north, east, speed, height),) = rows_of(
         encode_frame(view_of(far), BridgeState.RUNNING)
     )
-    assert (north, east, speed, height) == (2147483647, -2147483647, 32767, 32767)
+    assert (north, east, speed, height) == (2147483647, -2147483647, 2147483647, 2147483647)
 
 
-def test_255_rovers_are_about_four_kilobytes():
+def test_an_aircraft_is_neither_too_fast_nor_too_high():
+    flying = truth(1, velocity=(250.0, 0.0, 0.0), up_m=9000.0)
+    ((*_, speed, height),) = rows_of(encode_frame(view_of(flying), BridgeState.RUNNING))
+    assert (speed, height) == (250_000, 900_000)
+
+
+def test_255_rovers_are_about_five_kilobytes():
     frame = encode_frame(view_of(*(truth(i) for i in range(1, 256))), BridgeState.RUNNING)
-    assert len(frame) == 16 + 255 * 16
+    assert len(frame) == 16 + 255 * 20

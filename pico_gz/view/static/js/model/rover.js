@@ -16,7 +16,7 @@ export class Rover {
     this.place = null;
     this.row = {};
     this.plan = null;
-    this.trail = new Trail(trail);
+    this.trail = new Trail(trail, about.max_speed_mps);
     this.track = track ? new Track(track) : null;
   }
 

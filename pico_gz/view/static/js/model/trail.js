@@ -2,15 +2,20 @@
 
 const SPACING_M = 0.15;
 const MAX_POINTS = 1500;
-// No rover drives this far between two updates: it was put somewhere else.
-const JUMP_M = 4;
+// No vehicle moves this far between two updates, in seconds at its top speed: it was put somewhere else.
+const JUMP_S = 4;
+const LEAST_JUMP_M = 4;
 
 export class Trail {
   /** north, east, north, east ...; NaN, NaN is a gap. */
   points = [];
 
-  /** @param {number[]} flat earlier points in centimetres: north, east, ... */
-  constructor(flat = []) {
+  /**
+   * @param {number[]} flat earlier points in centimetres: north, east, ...
+   * @param {number} [topSpeed] of the vehicle, metres per second
+   */
+  constructor(flat = [], topSpeed = 0) {
+    this.jump = Math.max(LEAST_JUMP_M, JUMP_S * topSpeed);
     for (let i = 0; i + 1 < flat.length; i += 2) this.add(flat[i] / 100, flat[i + 1] / 100);
   }
 
@@ -20,7 +25,7 @@ export class Trail {
     if (end) {
       const apart = Math.hypot(north - points[end - 2], east - points[end - 1]);
       if (apart < SPACING_M) return;
-      if (apart > JUMP_M) points.push(NaN, NaN);
+      if (apart > this.jump) points.push(NaN, NaN);
     }
     points.push(north, east);
     if (points.length > 2 * MAX_POINTS) points.splice(0, MAX_POINTS / 2);

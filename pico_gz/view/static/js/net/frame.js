@@ -1,7 +1,7 @@
 /** Reads the binary message of positions (pico_gz/view/welcome.py says how it is made). */
 
 const HEADER_BYTES = 16;
-const ROW_BYTES = 16;
+const ROW_BYTES = 20;
 const POSITIONS = 1;
 const RAD_PER_UNIT = (2 * Math.PI) / 65536;
 
@@ -39,7 +39,7 @@ function decodePlace(data, at) {
     yaw: data.getUint16(at + 2, true) * RAD_PER_UNIT,
     north: data.getInt32(at + 4, true) / 1000,
     east: data.getInt32(at + 8, true) / 1000,
-    speed: data.getInt16(at + 12, true) / 1000,
-    height: data.getInt16(at + 14, true) / 100,
+    speed: data.getInt32(at + 12, true) / 1000,
+    height: data.getInt32(at + 16, true) / 100,
   };
 }

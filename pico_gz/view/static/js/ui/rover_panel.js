@@ -9,6 +9,7 @@ import { showRefusal, toast } from "./toast.js";
 const VALUES = [
   ["North", (r) => fixed(r.place?.north, 2, "m")],
   ["East", (r) => fixed(r.place?.east, 2, "m")],
+  ["Height", (r) => fixed(r.place?.height, 1, "m")],
   ["Heading", (r) => (r.place ? heading(r.place.yaw) : NOTHING)],
   ["Speed", (r) => fixed(r.place?.speed, 2, "m/s")],
   ["Throttle", (r, f) => fixed(f?.throttle_percent, 0, "%")],

@@ -1,0 +1,1 @@
+"""JSBSim: aircraft, flown in this process."""
