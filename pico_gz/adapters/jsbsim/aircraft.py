@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import math
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -282,6 +283,11 @@ def _load(model: str) -> Any:
         raise ConfigError(f"JSBSim cannot load {model}: {' '.join(str(exc).split())}") from exc
     if not loaded:
         raise ConfigError(f"JSBSim cannot load {model}.")
+    # Some models would write files into the current folder; a header even when disabled.
+    number = 0
+    while fdm.set_output_filename(number, os.devnull):
+        number += 1
+    fdm.disable_output()
     return fdm
 
 

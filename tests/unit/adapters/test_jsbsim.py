@@ -201,11 +201,14 @@ def test_a_crash_harms_no_other():
     assert all(math.isfinite(truth.down_m) for _, truth in steps)
 
 
-def test_it_says_nothing_on_stdout(capfd):
+def test_it_says_nothing_and_writes_no_file(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     fly(flying(), 0.1)
+    fly(flying(AircraftSpec(model="c172x")), 0.1)
     with pytest.raises(ConfigError):
         border.Aircraft(Start("ball", 0.0, 0.0, 0.0, 500.0, 60.0), LocalFrame(0.0, 0.0))
     assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_package_is_named(monkeypatch):
