@@ -5,18 +5,27 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
+from pico_gz.core.vehicle_config import is_ardurover
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.external_vehicle import (
+    ArduPilotProfile,
+    ExternalVehicle,
+    ImuSource,
+)
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
+from pico_gz.vehicle.external.releases import ArduRoverProgram, find_ardurover
 
 if TYPE_CHECKING:
     from pico_gz.run.external_missions import MissionUpload
@@ -29,7 +38,28 @@ _FLAT_OUT_SPEEDUP = 100.0
 
 def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
     """The vehicles that programs of other people drive."""
+    return [plan for plan in fleet.vehicles if plan.config.is_external]
+
+
+def ardurover_plans(fleet: FleetConfig) -> list[VehiclePlan]:
+    """Those of them whose ArduRover the kit starts itself."""
+    return [plan for plan in fleet.vehicles if is_ardurover(plan.config.autopilot)]
+
+
+def _hand_started(fleet: FleetConfig) -> list[VehiclePlan]:
     return [plan for plan in fleet.vehicles if plan.config.autopilot == "external"]
+
+
+def programs_of(fleet: FleetConfig) -> dict[int, ArduRoverProgram]:
+    """Vehicle id -> the ArduRover that it is to have.
+
+    Raises:
+        MissingProgramError: there is none of its release.
+    """
+    return {
+        plan.id: find_ardurover(plan.config.autopilot.partition(":")[2])
+        for plan in ardurover_plans(fleet)
+    }
 
 
 # The firmware of these boards has no sensor models of its own.
@@ -43,8 +73,9 @@ def make_fdm_server(
     *,
     lockstep: bool,
     on_event: Callable[[str, str, int], None],
+    programs: Mapping[int, ArduRoverProgram] = MappingProxyType({}),
 ) -> FdmServer:
-    """Bind the wire of every external vehicle."""
+    """Bind the wire of every external vehicle; ``programs`` are those that the kit starts."""
     on_gazebo = fleet.on_gazebo()
     return FdmServer(
         [
@@ -56,6 +87,7 @@ def make_fdm_server(
                 # What Gazebo's IMU measures is passed through as it is.
                 imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
                 extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
+                profile=_profile(programs.get(plan.id)),
             )
             for plan in external_plans(fleet)
         ],
@@ -67,9 +99,37 @@ def make_fdm_server(
     )
 
 
+def _profile(program: ArduRoverProgram | None) -> ArduPilotProfile | None:
+    """What its own release reads; ``None`` when that is not known."""
+    if program is None or not program.release:
+        return None
+    is_new = program.numbers >= (4, 7)
+    return ArduPilotProfile.FROM_4_7 if is_new else ArduPilotProfile.UP_TO_4_6
+
+
 def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path) -> list[str]:
-    """One line per external vehicle, to paste into a terminal that may stand anywhere."""
-    return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
+    """One line per vehicle to be started by hand, for a terminal that may stand anywhere."""
+    return [_start(plan, fleet, ports, frame, folder).line() for plan in _hand_started(fleet)]
+
+
+def ardurover_starts(
+    fleet: FleetConfig,
+    ports: PortPlan,
+    frame: LocalFrame,
+    folder: Path,
+    programs: Mapping[int, ArduRoverProgram],
+) -> dict[int, ArduRoverStart]:
+    """Vehicle id -> how the kit starts its ArduRover."""
+    return {
+        plan.id: msgspec.structs.replace(
+            _start(plan, fleet, ports, frame, folder),
+            program=str(programs[plan.id].path),
+            base_port=ports.vehicle(plan.id).ardurover_tcp[0],
+            rc_port=ports.vehicle(plan.id).ardurover_rc,
+            wipe=not fleet.keep_params,
+        )
+        for plan in ardurover_plans(fleet)
+    }
 
 
 def mavlink_line(fleet: FleetConfig) -> str:
@@ -107,7 +167,7 @@ def make_mission_uploads(
     report: Callable[[int, str, int], None],
     move: Callable[[VehiclePlan, ItemLists], ItemLists] = lambda plan, lists: lists,
 ) -> list[MissionUpload]:
-    """One for every external vehicle with a mission.
+    """One for every vehicle with a mission whose autopilot is started by hand.
 
     Args:
         fleet: with the vehicles.
@@ -115,7 +175,7 @@ def make_mission_uploads(
         report: takes id, text and severity.
         move: puts the places of a mission where the vehicle is to drive it.
     """
-    plans = [plan for plan in external_plans(fleet) if plan.mission is not None]
+    plans = [plan for plan in _hand_started(fleet) if plan.mission is not None]
     if not plans:
         return []
     # Imported on use: few fleets have external vehicles with missions.
@@ -126,14 +186,18 @@ def make_mission_uploads(
         MissionUpload(
             plan.id,
             plan.config.label,
-            # The first port may be a ground station's; ArduRover opens two more.
-            (fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]),
+            mission_address(fleet, ports, plan),
             move(plan, read_item_lists(plan.mission)),
             partial(report, plan.id),
         )
         for plan in plans
         if plan.mission is not None
     ]
+
+
+def mission_address(fleet: FleetConfig, ports: PortPlan, plan: VehiclePlan) -> tuple[str, int]:
+    """Where an ArduRover takes missions: its first port may be a ground station's."""
+    return fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]
 
 
 def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:

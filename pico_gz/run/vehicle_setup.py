@@ -158,7 +158,7 @@ def spawn_vehicles(
     for plan in fleet.vehicles:
         require_memory()
         pilot = make_pilot(plan, param_dir)
-        external = plan.config.autopilot == "external"
+        external = plan.config.is_external
         bridge.spawn_vehicle(
             plan.config,
             pilot,
@@ -190,7 +190,7 @@ def make_platform(plan: VehiclePlan) -> SitlPlatform:
 def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | None:
     """What drives a vehicle in this process; ``None`` for ``external`` and ``none``."""
     wanted = plan.config.autopilot
-    if wanted in ("external", "none"):
+    if plan.config.is_external or wanted == "none":
         return None
     if wanted.startswith(SCRIPT_PREFIX):
         from pico_gz.vehicle.scripted import make_script
@@ -200,7 +200,7 @@ def make_pilot(plan: VehiclePlan, param_dir: Path | None = None) -> Autopilot | 
         return _make_rover_autopilot(plan, param_dir)
     raise ConfigError(
         f"{plan.config.label}: unknown autopilot {wanted!r}.",
-        hint="builtin, external, none or script:NAME",
+        hint="builtin, external, ardurover, none or script:NAME",
     )
 
 

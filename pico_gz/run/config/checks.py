@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.core.ports import Link, is_host, is_loopback, parse_address
-from pico_gz.core.vehicle_config import DriveKind, check_name
+from pico_gz.core.vehicle_config import ARDUROVER, DriveKind, check_name, is_ardurover
 from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
 from pico_gz.run.config.named_files import check_heightmap
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -26,7 +26,7 @@ BUILT_IN_ADAPTERS = ("lightweight", "gazebo")
 # Its main loop takes a longer pause for a stall, and disarms.
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89
-AUTOPILOTS = ("builtin", "external", "none")
+AUTOPILOTS = ("builtin", "external", ARDUROVER, "none")
 _EXPECTED_HOST = "expected a host name or an address."
 
 _TERRAIN_KEYS = {
@@ -187,8 +187,8 @@ def check_text_name(name: str, path: KeyPath, findings: Findings) -> None:
 
 
 def check_autopilot(autopilot: str, path: KeyPath, findings: Findings) -> None:
-    """``builtin``, ``external``, ``none`` or ``script:NAME``."""
-    if autopilot in AUTOPILOTS:
+    """``builtin``, ``external``, ``ardurover[:RELEASE]``, ``none`` or ``script:NAME``."""
+    if autopilot in AUTOPILOTS or is_ardurover(autopilot):
         return
     # Imported here because the vehicle package brings NumPy with it.
     from pico_gz.vehicle.scripted import SCRIPT_PREFIX, SCRIPTS, script_moves

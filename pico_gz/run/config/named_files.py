@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pico_gz.core.vehicle_config import is_ardurover
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.overrides import FleetOverrides
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.parameters import ParameterFile
 
 # Autopilots that take missions and parameters.
-_TAKERS = ("builtin", "external")
 _MAX_NAMES = 40
 
 
@@ -50,7 +50,7 @@ class NamedFiles:
         """The mission file of a vehicle, checked for its autopilot; None when it has none."""
         common = self._overrides.mission
         if common is not None:
-            if autopilot not in _TAKERS:
+            if not _takes_files(autopilot):
                 message = f"{label} does not use it: {autopilot} takes none."
                 self._findings.warn(("--mission",), message)
                 return None
@@ -76,14 +76,14 @@ class NamedFiles:
 
     def check_takers(self, autopilots: list[str]) -> None:
         """Note a ``--mission`` that no vehicle takes."""
-        if self._overrides.mission and not any(name in _TAKERS for name in autopilots):
+        if self._overrides.mission and not any(map(_takes_files, autopilots)):
             message = "no vehicle of this fleet takes a mission."
-            hint = "Use the autopilot builtin or external."
+            hint = "Use the autopilot builtin, ardurover or external."
             self._findings.add(("--mission",), message, hint=hint)
 
     def _is_taken(self, label: str, written: str, key: KeyPath, autopilot: str) -> bool:
         """Whether the autopilot uses such a file; one that the file names must."""
-        if autopilot in _TAKERS:
+        if _takes_files(autopilot):
             return True
         if self._overrides.autopilot == "none":
             return False  # nothing is to drive
@@ -92,7 +92,7 @@ class NamedFiles:
             self._findings.warn(key, message, value=written)
             return False
         message = f'is never used: autopilot = "{autopilot}" takes none.'
-        hint = 'Leave it out, or use autopilot = "builtin" or "external".'
+        hint = 'Leave it out, or use autopilot = "builtin", "ardurover" or "external".'
         self._findings.add(key, message, value=written, hint=hint)
         return False
 
@@ -213,3 +213,7 @@ def check_signing_key(file: Path, written: str, findings: Findings) -> None:
         load_key(file)
     except ConfigError as error:
         findings.add(key, error.message, value=written, hint=error.hint)
+
+
+def _takes_files(autopilot: str) -> bool:
+    return autopilot in ("builtin", "external") or is_ardurover(autopilot)

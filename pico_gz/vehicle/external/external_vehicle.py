@@ -41,6 +41,7 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
         imu: where the IMU of its records comes from.
         extra_keys: also send ``gps``, ``mag``, ``baro``, ``encoders`` and ``sim``, for firmware
             that does not make up its own; ArduPilot does not look at them.
+        profile: the releases of ArduPilot to write for; ``None``: as the server says.
     """
 
     vehicle_id: int
@@ -49,6 +50,7 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
     channels: ChannelMap = ARDUPILOT_CHANNELS
     imu: ImuSource = ImuSource.TRUTH
     extra_keys: bool = False
+    profile: ArduPilotProfile | None = None
 
     def __post_init__(self) -> None:
         """Check id and port."""

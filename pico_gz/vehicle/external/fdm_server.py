@@ -122,7 +122,10 @@ class FdmServer:
                 f"Vehicle {vehicle.vehicle_id}, simulator wire: {exc.message}", hint=exc.hint
             ) from exc
         writer = RecordWriter(
-            vehicle, self._profile, lockstep=self._lockstep, geodetic=self._geodetic
+            vehicle,
+            vehicle.profile or self._profile,
+            lockstep=self._lockstep,
+            geodetic=self._geodetic,
         )
         served = {
             **self._served,
@@ -166,6 +169,10 @@ class FdmServer:
     def set_imu_failing(self, vehicle_id: int, failing: bool) -> None:
         """Send what a vehicle's IMU measures for as long as it fails."""
         self._require(vehicle_id).writer.set_imu_failing(failing)
+
+    def forget(self, vehicle_id: int) -> None:
+        """Its autopilot has ended: what comes next is a new connection. From any thread."""
+        self._require(vehicle_id).connection.forget_peer()
 
     def sends(self, vehicle_id: int, field: str) -> bool:
         """Whether records hold this field of ``SensorData``; ArduPilot makes up the rest."""

@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,6 +43,9 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
         speedup: how many times faster than real time it may run.
         program: name or path of the binary.
         run_dir: folder of its own, for its parameters and logs.
+        base_port: first of the three TCP ports that it opens; 0: by its instance.
+        rc_port: UDP port that it opens for radio control; 0: by its instance.
+        wipe: forget parameters and missions of earlier runs.
     """
 
     vehicle_id: int
@@ -54,6 +57,9 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float = 1.0
     program: str = "ardurover"
     run_dir: str = ""
+    base_port: int = 0
+    rc_port: int = 0
+    wipe: bool = False
 
     def command(self) -> list[str]:
         """The program and its arguments, to be started in the run folder."""
@@ -77,7 +83,9 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if self.fdm_port != FDM_BASE + FDM_STRIDE * instance:
             words[5:5] = ["--sim-port-out", str(self.fdm_port)]
-        return words
+        if self.base_port:  # before the instance, which else sets them
+            words[1:1] = ["--base-port", str(self.base_port), "--rc-in-port", str(self.rc_port)]
+        return [*words, "--wipe"] if self.wipe else words
 
     def line(self) -> str:
         """The line to paste into a terminal."""
@@ -171,11 +179,20 @@ _TAIL_LINES = 20
 
 
 class AutopilotProcess:
-    """Runs one autopilot in a folder of its own; its output goes to ``autopilot.log`` there."""
+    """Runs one autopilot in a folder of its own; its output goes to ``autopilot.log`` there.
 
-    def __init__(self, command: Sequence[str], run_dir: Path) -> None:
+    Args:
+        command: the program and its arguments.
+        run_dir: where it runs.
+        show: also takes every line of its output, on a thread.
+    """
+
+    def __init__(
+        self, command: Sequence[str], run_dir: Path, show: Callable[[str], None] | None = None
+    ) -> None:
         self._command = tuple(command)
         self._run_dir = run_dir
+        self._show = show
         self._process: GuardedProcess | None = None
 
     def start(self) -> AutopilotProcess:
@@ -194,11 +211,22 @@ class AutopilotProcess:
         self._process = GuardedProcess(
             self._command,
             os.environ,
-            self._run_dir / LOG_FILE,
+            self._run_dir / LOG_FILE if self._show is None else self._log_and_show,
             grace_s=GRACE_S,
             cwd=self._run_dir,
         )
         return self
+
+    def _log_and_show(self, line: str) -> None:
+        with (self._run_dir / LOG_FILE).open("a") as log_file:
+            log_file.write(f"{line}\n")
+        if self._show is not None:
+            self._show(line)
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; ``None`` while it runs, and before its start."""
+        return None if self._process is None else self._process.exit_code
 
     def is_running(self) -> bool:
         """Whether it has been started and has not ended."""
