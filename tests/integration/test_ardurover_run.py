@@ -7,20 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from external_programs import need_ardurover
 
 from pico_gz.run.vehicle_setup import MissionStarter
 from pico_gz.run.view_access import VehicleCommands
-from pico_gz.vehicle.external.releases import release_of
 
 pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(120)]
 STANDS = {"preset": "ardupilot_skid"}
-
-
-@pytest.fixture
-def release() -> str:
-    """The release of the ArduRover that the test runs on."""
-    return release_of(Path(need_ardurover()))
 
 
 def children_of(folder: Path) -> list[int]:
@@ -45,8 +37,8 @@ def program_in(folder: Path) -> int:
     return pid
 
 
-def test_two_drive_their_squares_and_end(sitl, release):
-    fleet = sitl(rovers=2, autopilot=f"ardurover:{release[:3]}", demo=True, rover=STANDS)
+def test_two_drive_their_squares_and_end(sitl, ardurover_release):
+    fleet = sitl(rovers=2, autopilot=f"ardurover:{ardurover_release[:3]}", demo=True, rover=STANDS)
     texts = []
     fleet.bridge.events.listen(lambda event: texts.append(event.text))
     statuses = [fleet.bridge.get_vehicle(i).status for i in (1, 2)]
@@ -56,11 +48,11 @@ def test_two_drive_their_squares_and_end(sitl, release):
     for i in (1, 2):  # the square ends where it began
         start = fleet.fleet.vehicle(i).config.pose
         assert fleet[i].distance_to(start.north_m, start.east_m) < 2.5
-    assert any(f"ArduRover V{release}" in text for text in texts)
+    assert any(f"ArduRover V{ardurover_release}" in text for text in texts)
     assert sum("mission uploaded, 5 items" in text for text in texts) == 2
 
 
-def test_one_that_dies_is_started_again_and_drives_on(sitl, tmp_path, release):
+def test_one_that_dies_is_started_again_and_drives_on(sitl, tmp_path, ardurover_release):
     fleet = sitl(rovers=1, autopilot="ardurover", demo=True, rover=STANDS)
     status = fleet.bridge.get_vehicle(1).status
     fleet.wait_until(lambda _: status().waypoint >= 2, timeout_sim_s=120)
@@ -74,7 +66,7 @@ def test_one_that_dies_is_started_again_and_drives_on(sitl, tmp_path, release):
     assert children_of(tmp_path) == []
 
 
-def test_reset_starts_them_again(sitl, tmp_path, release):
+def test_reset_starts_them_again(sitl, tmp_path, ardurover_release):
     fleet = sitl(rovers=1, autopilot="ardurover", demo=True, rover=STANDS)
     status = fleet.bridge.get_vehicle(1).status
     fleet.wait_until(lambda _: status().waypoint >= 2, timeout_sim_s=120)
@@ -87,7 +79,7 @@ def test_reset_starts_them_again(sitl, tmp_path, release):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_whatever_ends_the_kit_ends_them(number, tmp_path, release):
+def test_whatever_ends_the_kit_ends_them(number, tmp_path, ardurover_release):
     words = ["run", "--autopilot", "ardurover", "--rovers", "2", "--port-offset", "auto"]
     process = subprocess.Popen(
         [sys.executable, "-m", "pico_gz", *words, "--speed", "5", "--verbose"],
