@@ -21,6 +21,7 @@ from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
 from pico_gz.vehicle.external.external_vehicle import (
     ArduPilotProfile,
     ExternalVehicle,
+    FdmWire,
     ImuSource,
 )
 from pico_gz.vehicle.external.fdm_server import FdmServer
@@ -88,6 +89,8 @@ def make_fdm_server(
                 imu=ImuSource.SENSOR if plan.id in on_gazebo else ImuSource.TRUTH,
                 extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
                 profile=_profile(programs.get(plan.id)),
+                wire=FdmWire(fleet.ardurover.wire),
+                no_time_sync=_is_unpaced(plan, fleet),
             )
             for plan in external_plans(fleet)
         ],
@@ -97,6 +100,15 @@ def make_fdm_server(
         geodetic=lambda north_m, east_m, down_m: frame.geodetic_from_ned(north_m, east_m, down_m),
         on_event=on_event,
     )
+
+
+def _is_unpaced(plan: VehiclePlan, fleet: FleetConfig) -> bool:
+    """Whether the run alone paces an autopilot.
+
+    One that was started by hand may lack ``rover.parm``, which keeps its EKF as it is.
+    """
+    asked = fleet.ardurover.no_time_sync
+    return is_ardurover(plan.config.autopilot) if asked is None else asked
 
 
 def _profile(program: ArduRoverProgram | None) -> ArduPilotProfile | None:
@@ -142,13 +154,13 @@ def mavlink_line(fleet: FleetConfig) -> str:
     return f"MAVLink: external autopilots send to UDP {fleet.net.gcs_host}:{span} themselves"
 
 
-def parameter_text(plan: VehiclePlan) -> str:
+def parameter_text(plan: VehiclePlan, wire: FdmWire = FdmWire.JSON) -> str:
     """An external vehicle's ``rover.parm``: what fits its rover, then its own file as it is.
 
     Raises:
         ConfigError: its own file cannot be read.
     """
-    text = parameter_file(plan.rover, plan.config)
+    text = parameter_file(plan.rover, plan.config, wire)
     if plan.params is None:
         return text
     try:
@@ -210,7 +222,7 @@ def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
         path = folder / plan.config.label / PARAMETER_FILE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(parameter_text(plan))
+            path.write_text(parameter_text(plan, FdmWire(fleet.ardurover.wire)))
         except OSError as exc:
             raise ConfigError(
                 f"{path} cannot be written: {exc.strerror}.",
@@ -243,4 +255,5 @@ def _start(
         fdm_host=fdm_host(fleet.net.bind),
         speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
         run_dir=str(folder.absolute() / plan.config.label),
+        wire=FdmWire(fleet.ardurover.wire),
     )

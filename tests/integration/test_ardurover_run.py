@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pico_gz.bridge.clock import with_speed
+from pico_gz.core.port_owner import free_offset
+from pico_gz.run.config import load_fleet
+from pico_gz.run.fleet_run import FleetRun
+from pico_gz.run.options import RunOptions
 from pico_gz.run.vehicle_setup import MissionStarter
 from pico_gz.run.view_access import VehicleCommands
 
@@ -100,3 +105,36 @@ def test_whatever_ends_the_kit_ends_them(number, tmp_path, ardurover_release):
             return
         signal.sigtimedwait([], 0.1)
     pytest.fail(f"left behind: {children_of(tmp_path)}")
+
+
+def test_the_binary_wire_drives_the_same_square(sitl, ardurover_release):
+    fleet = sitl(
+        rovers=1, autopilot="ardurover", demo=True, rover=STANDS, ardurover={"wire": "webots"}
+    )
+    status = fleet.bridge.get_vehicle(1).status
+    fleet.wait_until(lambda _: status().done, timeout_sim_s=200)
+    assert fleet[1].distance_to(0.0, 0.0) < 2.5
+
+
+@pytest.mark.parametrize("no_time_sync", [True, False])
+def test_a_run_can_be_made_faster_than_it_was_started(
+    no_time_sync, fleet_file, tmp_path, ardurover_release
+):
+    """ArduRover itself would hold it back to the speed that it was started with."""
+    path = fleet_file(
+        rovers=1,
+        adapter="lightweight",
+        autopilot="ardurover",
+        time={"speed": 1.0},
+        # True is the default.
+        ardurover={} if no_time_sync else {"no_time_sync": False},
+    )
+    fleet = load_fleet(path, environ={})
+    offset = free_offset(lambda offset: fleet.with_port_offset(offset).port_plan())
+    with FleetRun(fleet.with_port_offset(offset), RunOptions(run_folder=tmp_path)) as run:
+        run.bridge.time_mode = with_speed(run.bridge.time_mode, None)
+        run.bridge.run(3_000_000)
+        stats = run.bridge.stats
+        wall_s = stats.wall_s
+        run.bridge.run(3_000_000)
+        assert (3.0 / (stats.wall_s - wall_s) > 1.5) is no_time_sync

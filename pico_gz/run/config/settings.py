@@ -286,6 +286,10 @@ class ArduRoverSection(Table):
 
     restarts: Annotated[int, Interval(ge=0, le=1000)] = 3
     """How often one that the run has started and that ended by itself is started again."""
+    wire: Literal["json", "webots"] = "json"
+    """json, or webots: the binary webots-python, without rangefinders, battery, wind and radio."""
+    no_time_sync: bool | None = None
+    """Tell it not to pace itself by the wall clock; default: those that the run starts itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

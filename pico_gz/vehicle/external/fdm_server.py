@@ -18,7 +18,12 @@ from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.step_records import StepRecords
 from pico_gz.errors import ConfigError, EncodeError, PortClashError, UnknownVehicleError
 from pico_gz.vehicle.external.connection import Arrival, FdmConnection, FdmStats
-from pico_gz.vehicle.external.external_vehicle import ArduPilotProfile, ExternalVehicle, Geodetic
+from pico_gz.vehicle.external.external_vehicle import (
+    ArduPilotProfile,
+    ExternalVehicle,
+    FdmWire,
+    Geodetic,
+)
 from pico_gz.vehicle.external.records import RecordWriter
 from pico_gz.wire.datagrams import SOON_S, Address, DatagramTransport, Network, UdpNetwork
 
@@ -177,6 +182,8 @@ class FdmServer:
     def sends(self, vehicle_id: int, field: str) -> bool:
         """Whether records hold this field of ``SensorData``; ArduPilot makes up the rest."""
         vehicle = self._require(vehicle_id).connection.vehicle
+        if vehicle.wire is FdmWire.WEBOTS:
+            return field == "imu"
         return vehicle.extra_keys or field in SENT_FIELDS
 
     def _require(self, vehicle_id: int) -> _Served:

@@ -22,6 +22,7 @@ from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import ChannelMap, DriveKind, VehicleConfig
 from pico_gz.errors import LaunchError, MissingProgramError
+from pico_gz.vehicle.external.external_vehicle import FdmWire
 
 PARAMETER_FILE = "rover.parm"
 
@@ -45,6 +46,7 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
         run_dir: folder of its own, for its parameters and logs.
         base_port: first of the three TCP ports that it opens; 0: by its instance.
         rc_port: UDP port that it opens for radio control; 0: by its instance.
+        wire: the language of its wire.
         wipe: forget parameters and missions of earlier runs.
     """
 
@@ -59,6 +61,7 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
     run_dir: str = ""
     base_port: int = 0
     rc_port: int = 0
+    wire: FdmWire = FdmWire.JSON
     wipe: bool = False
 
     def command(self) -> list[str]:
@@ -85,12 +88,23 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
             words[5:5] = ["--sim-port-out", str(self.fdm_port)]
         if self.base_port:  # before the instance, which else sets them
             words[1:1] = ["--base-port", str(self.base_port), "--rc-in-port", str(self.rc_port)]
+        if self.wire is FdmWire.WEBOTS:  # which binds a port of its own
+            words[words.index("--model") + 1] = "webots-python"
+            words += ["--sim-address", self.fdm_host, "--sim-port-in", str(self.fdm_port + 1)]
         return [*words, "--wipe"] if self.wipe else words
 
     def line(self) -> str:
         """The line to paste into a terminal."""
         folder = shlex.quote(self.run_dir or f"rover_{self.vehicle_id}")
         return f"mkdir -p {folder} && cd {folder} && {shlex.join(self.command())}"
+
+
+# A calibrated IMU, as the JSON model has it by itself; without these it does not arm.
+_CALIBRATED: dict[str, float] = {
+    "INS_GYR_CAL": 0,
+    **{f"INS_ACC{n}OFFS_{axis}": 0.001 for n in ("", "2") for axis in "XYZ"},
+    **{f"INS_ACC{n}SCAL_{axis}": 1.001 for n in ("", "2") for axis in "XYZ"},
+}
 
 
 def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> dict[str, float]:
@@ -122,10 +136,15 @@ def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> d
     }
 
 
-def parameter_file(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> str:
+def parameter_file(
+    spec: RoverSpec, vehicle: VehicleConfig | None = None, wire: FdmWire = FdmWire.JSON
+) -> str:
     """Return the text of ``rover.parm``."""
     lines = [f"# ArduRover parameters for the preset {spec.preset}."]
-    lines += [f"{name} {value:g}" for name, value in rover_parameters(spec, vehicle).items()]
+    values = rover_parameters(spec, vehicle)
+    if wire is FdmWire.WEBOTS:
+        values.update(_CALIBRATED)
+    lines += [f"{name} {value:g}" for name, value in values.items()]
     return "\n".join(lines) + "\n"
 
 
