@@ -59,6 +59,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="where recordings are kept (default: sim-runs)",
     )
+    group.addoption(
+        "--ardurover",
+        default="",
+        metavar="RELEASE,...",
+        help="run tests of real ArduRovers on each of these releases, such as 4.6,4.7"
+        " (default: on each program that PICO_GZ_ARDUROVER names)",
+    )
 
 
 def _adapter(text: str) -> str:
@@ -97,6 +104,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "sitl(**keywords): the fleet of the fixture 'rover', as for the fixture 'sitl'"
     )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of real ArduRovers once on each release that is asked for."""
+    if "ardurover_release" not in metafunc.fixturenames:
+        return
+    from pico_gz.errors import MissingProgramError
+    from pico_gz.vehicle.external.releases import chosen_programs
+
+    asked = str(metafunc.config.getoption("--ardurover"))
+    try:
+        programs = chosen_programs([text.strip() for text in asked.split(",") if text.strip()])
+    except MissingProgramError as error:
+        raise pytest.UsageError(f"--ardurover {asked}: {error.message} {error.hint}") from error
+    if asked or len(programs) > 1:
+        names = [program.release or program.path.name for program in programs]
+        metafunc.parametrize("ardurover_release", programs, ids=names, indirect=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -206,14 +230,25 @@ def rover(request: pytest.FixtureRequest, sitl: Callable[..., Sitl]) -> RoverHan
 
 
 @pytest.fixture
-def ardurover(_sitl_harness: SitlHarness) -> ArduRovers:
-    """Start a real ArduRover for every external vehicle: ``ardurover(sitl(...))``.
+def ardurover_release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The release of ArduRover that this test uses, such as ``4.6.3``; it sees no other.
 
-    The test is skipped where there is none (PICO_GZ_ARDUROVER, or on the PATH).
+    The test runs once on each release of ``--ardurover``, or of PICO_GZ_ARDUROVER, and is
+    skipped where there is none.
     """
-    from pico_gz.testing.ardurover import PROGRAM_VARIABLE, ArduRovers, find_ardurover
+    from pico_gz.vehicle.external.releases import PROGRAM_VARIABLE, ArduRoverProgram, named_programs
 
-    program = find_ardurover()
-    if not program:
+    named = named_programs()
+    program: ArduRoverProgram | None = getattr(request, "param", named[0] if named else None)
+    if program is None:
         pytest.skip(f"no ArduRover: set {PROGRAM_VARIABLE} or put ardurover on the PATH")
-    return ArduRovers(_sitl_harness, program)
+    monkeypatch.setenv(PROGRAM_VARIABLE, str(program.path))
+    return program.release
+
+
+@pytest.fixture
+def ardurover(_sitl_harness: SitlHarness, ardurover_release: str) -> ArduRovers:
+    """Start a real ArduRover for every external vehicle: ``ardurover(sitl(...))``."""
+    from pico_gz.testing.ardurover import ArduRovers, find_ardurover
+
+    return ArduRovers(_sitl_harness, find_ardurover())

@@ -99,7 +99,7 @@ def need_arm64():
 
 def need_ardurover():
     """The path of an ArduRover that starts; else the test is skipped."""
-    name = os.environ.get("PICO_GZ_ARDUROVER") or "ardurover"
+    name = (os.environ.get("PICO_GZ_ARDUROVER") or "ardurover").split(os.pathsep)[0]
     # Versions differ in the exit code after their help.
     problem = _asked_once(name, "--help", answer="--model", codes=(0, 1))
     if problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
 from pico_gz.core.autopilot import Autopilot, AutopilotStatus, Platform
@@ -23,6 +23,7 @@ class VehicleInstance(Snapshot):
         autopilot: what runs on the platform; ``None`` leaves it in neutral.
         drive: what its actuator commands mean.
         failed: its autopilot raised three times in a row and is not run any more.
+        external_status: gives the status of an external vehicle whose autopilot reports one.
         stalled: it did not answer in time and is not waited for until it answers again.
     """
 
@@ -31,6 +32,7 @@ class VehicleInstance(Snapshot):
         "autopilot",
         "config",
         "drive",
+        "external_status",
         "failed",
         "failures",
         "id",
@@ -58,6 +60,7 @@ class VehicleInstance(Snapshot):
         self.platform = platform
         self.autopilot = autopilot
         self.drive = drive
+        self.external_status: Callable[[], AutopilotStatus] | None = None
         self.failed = False
         self.failures = 0
         self.stalled = False
@@ -101,7 +104,8 @@ class VehicleInstance(Snapshot):
         if self.failed:
             return AutopilotStatus(mode="FAILED", done=True)
         if self.platform is None:
-            return AutopilotStatus(mode="external")
+            report = self.external_status
+            return AutopilotStatus(mode="external") if report is None else report()
         if self.autopilot is None:
             return AutopilotStatus(mode="none", done=True)
         try:

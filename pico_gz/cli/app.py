@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("pico_gz.cli.fleet_files:init", "Write a commented fleet file to start from."),
     "run": ("pico_gz.cli.run:run", "Run a fleet."),
     "ctl": ("pico_gz.cli.ctl:ctl", "Pause, step, command or disturb a running run."),
+    "get": ("pico_gz.cli.get:get", "Fetch an ArduRover, checked by its digest."),
     "world": ("pico_gz.cli.worlds:world", "Generate the world of a fleet."),
     "lint": ("pico_gz.cli.worlds:lint", "Find mistakes in SDF worlds and models."),
     "ports": ("pico_gz.cli.fleet_files:ports", "Show the port plan of a fleet; refuse clashes."),

@@ -55,7 +55,10 @@ def run(
     layout: Layout = None,
     adapter: Adapter = None,
     autopilot: Annotated[
-        str | None, typer.Option(metavar="NAME", help="builtin, external, none or script:NAME.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="builtin, ardurover[:RELEASE], external, none or script:NAME."
+        ),
     ] = None,
     speed: Speed = None,
     duration: Annotated[
@@ -114,6 +117,9 @@ def run(
         bool, typer.Option("--keep-params", help="Keep what a ground station sets for later runs.")
     ] = False,
     paused: Annotated[bool, typer.Option("--paused", help="Start paused.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what the started autopilots print.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a fleet of rovers.
@@ -127,6 +133,7 @@ def run(
       pico-gz run
       pico-gz run fleet.toml --speed 5 --mission square --until-done
       pico-gz run --rovers 5 --duration 30 --speed max --json
+      pico-gz run --autopilot ardurover:4.7 --speed 10 --verbose
     """
     with StopOnSignal() as stopped:
         if as_json:
@@ -167,10 +174,17 @@ def run(
             record_dir=record,
             view=view,
             contacts=not no_contacts,
+            show=_show_line if verbose else None,
             dashboard=_view_opener() if dashboard or dashboard_bind is not None else None,
         )
         show_warnings()
         return _run(fleet, options, stopped, may_move=port_offset == AUTO, as_json=as_json)
+
+
+def _show_line(name: str, line: str) -> None:
+    """Print a line of a started autopilot; stdout is the run's own."""
+    with contextlib.suppress(OSError):
+        print(f"{name}: {line}", file=sys.stderr, flush=True)
 
 
 def _is_relative(

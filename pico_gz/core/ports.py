@@ -32,7 +32,7 @@ from enum import StrEnum
 
 import msgspec
 
-from pico_gz.core.vehicle_config import VehicleConfig
+from pico_gz.core.vehicle_config import VehicleConfig, is_ardurover
 from pico_gz.errors import ConfigError, PortClashError, UnknownVehicleError
 
 MAX_PORT = 65535
@@ -248,7 +248,7 @@ def vehicle_ports(
         pair_distance: second minus first port of the wire to Gazebo.
     """
     pair = vehicle.fdm_port or rules.fdm_port(vehicle.id)
-    if vehicle.autopilot != "external":
+    if not vehicle.is_external:
         return VehiclePorts(
             vehicle_id=vehicle.id,
             name=vehicle.label,
@@ -258,8 +258,10 @@ def vehicle_ports(
         )
     plugin = (pair + PLUGIN_BEHIND_SERVER if own_world else pair) if on_gazebo else 0
     foreign = on_gazebo and not own_world
-    # ArduRover numbers its own ports by its instance; no offset of ours reaches them.
+    # ArduRover numbers its own ports by its instance; an offset reaches those that we start.
     shift = ARDUROVER_STRIDE * (vehicle.id - 1)
+    if is_ardurover(vehicle.autopilot):
+        shift += rules.offset
     return VehiclePorts(
         vehicle_id=vehicle.id,
         name=vehicle.label,

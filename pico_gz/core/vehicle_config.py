@@ -127,6 +127,16 @@ class AircraftChannels(msgspec.Struct, frozen=True, kw_only=True):
             raise MessageError("Two controls of one aircraft share a servo channel.")
 
 
+ARDUROVER = "ardurover"
+_RELEASE = re.compile(r"\d+(\.\d+){0,2}")
+
+
+def is_ardurover(autopilot: str) -> bool:
+    """Whether it is ``ardurover`` or ``ardurover:RELEASE``, which the kit starts itself."""
+    name, colon, release = autopilot.partition(":")
+    return name == ARDUROVER and (not colon or _RELEASE.fullmatch(release) is not None)
+
+
 ARDUPILOT_CHANNELS = ChannelMap()
 PICO_TRAIL_CHANNELS = ChannelMap(left=1, right=2, steering=1, throttle=2)
 
@@ -138,7 +148,7 @@ class VehicleConfig(msgspec.Struct, frozen=True, kw_only=True):
         id: 1..255, also the MAVLink system id.
         name: part of paths, topics and SDF names.
         adapter: the registered name of the adapter that simulates it.
-        autopilot: ``builtin``, ``external``, ``script:NAME`` or ``none``.
+        autopilot: ``builtin``, ``external``, ``ardurover[:RELEASE]``, ``script:NAME`` or ``none``.
         mavlink_port: UDP port of the ground station that it sends to; 0 means by rule.
         fdm_port: UDP port of its simulator wire; 0 means by rule.
         pose: where it starts.
@@ -173,3 +183,8 @@ class VehicleConfig(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """The name, or ``rover_N`` when none was given."""
         return self.name or f"rover_{self.id}"
+
+    @property
+    def is_external(self) -> bool:
+        """Whether another program drives it, whoever starts that."""
+        return self.autopilot == "external" or is_ardurover(self.autopilot)

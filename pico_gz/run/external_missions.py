@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import socket
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pico_gz.core.ground_control import MissionItem, MissionResult, MissionType
-from pico_gz.errors import PicoGzError
-from pico_gz.mavlink.codec import SplitCounters, StreamSplitter, decode, frame, mav, pack
+from pico_gz.mavlink.codec import mav
+from pico_gz.run.autopilot_link import AUTOPILOT_COMPONENT, AutopilotLink
 from pico_gz.run.config.mission_check import command_name
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
 
 log = logging.getLogger(__name__)
 
-# Not 255: an autopilot that watches its ground station must not take us for it.
-_SYSTEM_ID = 250
-_AUTOPILOT_COMPONENT = 1
 _RETRY_S = 1.0
-_CONNECT_S = 0.05
-_READ_BYTES = 65536
 # MAV_STATE: below it, an autopilot still starts or calibrates.
 _READY_STATE = 3
 
@@ -40,6 +33,10 @@ class MissionUpload:
         address: host and TCP port where the autopilot takes a ground station.
         lists: what to upload.
         report: takes a sentence for people and its severity.
+        link: a link that is polled elsewhere (``take`` gets its messages); default: one of its own.
+
+    Attributes:
+        refused: whether the autopilot refused one of the lists.
     """
 
     def __init__(
@@ -49,20 +46,20 @@ class MissionUpload:
         address: tuple[str, int],
         lists: ItemLists,
         report: Report,
+        link: AutopilotLink | None = None,
     ) -> None:
         self._vehicle_id = vehicle_id
         self._label = label
-        self._address = address
         self._report = report
+        self._link = link or AutopilotLink(vehicle_id, address)
         kinds = ((kind, getattr(lists, kind.name.lower())) for kind in MissionType)
         self._left: list[tuple[MissionType, Sequence[MissionItem]]] = [
             (kind, items) for kind, items in kinds if len(items) > (kind is MissionType.MISSION)
         ]
-        self._socket: socket.socket | None = None
-        self._splitter = StreamSplitter(SplitCounters())
-        self._sequence = 0
+        self._connections = 0
         self._ready = False
         self._next_try_s = 0.0
+        self.refused = False
 
     def is_done(self) -> bool:
         """Whether everything is uploaded, or refused."""
@@ -72,67 +69,45 @@ class MissionUpload:
         """Take what has arrived, answer it, and repeat what was not answered."""
         if self.is_done():
             return
-        now_s = time.monotonic()
-        if self._socket is None:
-            if now_s >= self._next_try_s:
-                self._next_try_s = now_s + _RETRY_S
-                self._connect()
-            return
-        for message in self._received(now_s):
-            self._take(message)
+        for message in self._link.poll():
+            self.take(message)
             if self.is_done():
-                self._disconnect()
+                self._link.close()
                 return
-        if self._ready and now_s >= self._next_try_s:
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Announce the list again if the autopilot is ready and did not ask for it."""
+        if self._connections != self._link.connections:
+            self._connections, self._ready = self._link.connections, False
+        now_s = time.monotonic()
+        if self._ready and self._left and now_s >= self._next_try_s:
             self._next_try_s = now_s + _RETRY_S
             self._announce()
 
     def close(self) -> None:
         """End; warns of what was never uploaded."""
-        self._disconnect()
+        self._link.close()
         if not self.is_done():
-            host, port = self._address
+            host, port = self._link.address
             what = ", ".join(kind.name.lower() for kind, _ in self._left)
             log.warning(
                 "%s never got its %s: no autopilot took it on TCP %s:%d.",
                 self._label, what, host, port,
             )  # fmt: skip
 
-    def _connect(self) -> None:
-        with contextlib.suppress(OSError):
-            connected = socket.create_connection(self._address, timeout=_CONNECT_S)
-            connected.setblocking(False)
-            self._socket, self._ready, self._next_try_s = connected, False, 0.0
-            self._splitter = StreamSplitter(SplitCounters())
-
-    def _disconnect(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
-    def _received(self, now_s: float) -> list[Any]:
-        data = b""
-        try:
-            data = self._socket.recv(_READ_BYTES) if self._socket else b""
-        except BlockingIOError:
-            return []
-        except OSError:
-            pass
-        if not data:  # the autopilot has ended; it may come back
-            self._disconnect()
-            return []
-        frames = self._splitter.feed(data, int(now_s * 1e6))
-        messages = [decode(raw) for raw in frames]
-        return [one for one in messages if one and one.get_srcSystem() == self._vehicle_id]
-
-    def _take(self, message: Any) -> None:
+    def take(self, message: Any) -> None:
+        """Take a message of the autopilot."""
+        if self.is_done():
+            return
         kind, items = self._left[0]
         name = message.get_type()
         if name == "HEARTBEAT":
+            self._connections = self._link.connections
             self._ready = message.system_status >= _READY_STATE
         elif name in ("MISSION_REQUEST", "MISSION_REQUEST_INT"):
             if message.mission_type == kind and message.seq < len(items):
-                self._send(_item_message(self._vehicle_id, kind, items[message.seq]))
+                self._link.send(_item_message(self._vehicle_id, kind, items[message.seq]))
                 self._next_try_s = time.monotonic() + _RETRY_S
         elif name == "MISSION_ACK" and message.mission_type == kind:
             self._end_list(kind, items, message.type)
@@ -144,6 +119,7 @@ class MissionUpload:
         if result == MissionResult.ACCEPTED:
             self._report(f"{self._label}: {what} uploaded, {len(items)} items.", 5)
             return
+        self.refused = True
         names = [entry.name.lower() for entry in MissionResult if entry == result]
         commands = ", ".join(dict.fromkeys(command_name(item.command) for item in items[1:]))
         self._report(
@@ -154,26 +130,17 @@ class MissionUpload:
 
     def _announce(self) -> None:
         kind, items = self._left[0]
-        self._send(
+        self._link.send(
             mav.MAVLink_mission_count_message(
-                self._vehicle_id, _AUTOPILOT_COMPONENT, len(items), int(kind)
+                self._vehicle_id, AUTOPILOT_COMPONENT, len(items), int(kind)
             )
         )
-
-    def _send(self, message: Any) -> None:
-        self._sequence = (self._sequence + 1) % 256
-        try:
-            if self._socket is not None:
-                self._socket.sendall(frame(pack(message), self._sequence, _SYSTEM_ID))
-        except (OSError, PicoGzError) as error:
-            log.debug("%s: %s", self._label, error)
-            self._disconnect()
 
 
 def _item_message(vehicle_id: int, kind: MissionType, item: MissionItem) -> Any:
     return mav.MAVLink_mission_item_int_message(
         vehicle_id,
-        _AUTOPILOT_COMPONENT,
+        AUTOPILOT_COMPONENT,
         item.seq,
         item.frame,
         item.command,

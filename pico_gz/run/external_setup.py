@@ -5,18 +5,28 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ports import PortPlan
+from pico_gz.core.vehicle_config import is_ardurover
 from pico_gz.errors import ConfigError
 from pico_gz.run.config.fleet import FleetConfig, VehiclePlan
-from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, ImuSource
+from pico_gz.vehicle.external.external_vehicle import (
+    ArduPilotProfile,
+    ExternalVehicle,
+    FdmWire,
+    ImuSource,
+)
 from pico_gz.vehicle.external.fdm_server import FdmServer
 from pico_gz.vehicle.external.program import PARAMETER_FILE, ArduRoverStart, parameter_file
+from pico_gz.vehicle.external.releases import ArduRoverProgram, find_ardurover
 
 if TYPE_CHECKING:
     from pico_gz.run.external_missions import MissionUpload
@@ -29,14 +39,40 @@ _FLAT_OUT_SPEEDUP = 100.0
 
 def external_plans(fleet: FleetConfig) -> list[VehiclePlan]:
     """The vehicles that programs of other people drive."""
+    return [plan for plan in fleet.vehicles if plan.config.is_external]
+
+
+def ardurover_plans(fleet: FleetConfig) -> list[VehiclePlan]:
+    """Those of them whose ArduRover the kit starts itself."""
+    return [plan for plan in fleet.vehicles if is_ardurover(plan.config.autopilot)]
+
+
+def _hand_started(fleet: FleetConfig) -> list[VehiclePlan]:
     return [plan for plan in fleet.vehicles if plan.config.autopilot == "external"]
+
+
+def programs_of(fleet: FleetConfig) -> dict[int, ArduRoverProgram]:
+    """Vehicle id -> the ArduRover that it is to have.
+
+    Raises:
+        MissingProgramError: there is none of its release.
+    """
+    return {
+        plan.id: find_ardurover(plan.config.autopilot.partition(":")[2])
+        for plan in ardurover_plans(fleet)
+    }
 
 
 # The firmware of these boards has no sensor models of its own.
 EXTRA_KEYS_FOR = "pico_trail"
 
 
-def external_vehicle(plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan) -> ExternalVehicle:
+def external_vehicle(
+    plan: VehiclePlan,
+    fleet: FleetConfig,
+    ports: PortPlan,
+    program: ArduRoverProgram | None = None,
+) -> ExternalVehicle:
     """How the wire serves one vehicle."""
     return ExternalVehicle(
         vehicle_id=plan.id,
@@ -47,6 +83,9 @@ def external_vehicle(plan: VehiclePlan, fleet: FleetConfig, ports: PortPlan) -> 
         imu=ImuSource.SENSOR if plan.id in fleet.on_gazebo() else ImuSource.TRUTH,
         extra_keys=plan.rover.preset.startswith(EXTRA_KEYS_FOR),
         aircraft_channels=plan.config.aircraft_channels,
+        profile=_profile(program),
+        wire=FdmWire(fleet.ardurover.wire),
+        no_time_sync=_is_unpaced(plan, fleet),
     )
 
 
@@ -57,10 +96,14 @@ def make_fdm_server(
     *,
     lockstep: bool,
     on_event: Callable[[str, str, int], None],
+    programs: Mapping[int, ArduRoverProgram] = MappingProxyType({}),
 ) -> FdmServer:
-    """Bind the wire of every external vehicle."""
+    """Bind the wire of every external vehicle; ``programs`` are those that the kit starts."""
     return FdmServer(
-        [external_vehicle(plan, fleet, ports) for plan in external_plans(fleet)],
+        [
+            external_vehicle(plan, fleet, ports, programs.get(plan.id))
+            for plan in external_plans(fleet)
+        ],
         profile=fleet.ardupilot,
         lockstep=lockstep,
         host=fleet.net.bind,
@@ -69,9 +112,46 @@ def make_fdm_server(
     )
 
 
+def _is_unpaced(plan: VehiclePlan, fleet: FleetConfig) -> bool:
+    """Whether the run alone paces an autopilot.
+
+    One that was started by hand may lack ``rover.parm``, which keeps its EKF as it is.
+    """
+    asked = fleet.ardurover.no_time_sync
+    return is_ardurover(plan.config.autopilot) if asked is None else asked
+
+
+def _profile(program: ArduRoverProgram | None) -> ArduPilotProfile | None:
+    """What its own release reads; ``None`` when that is not known."""
+    if program is None or not program.release:
+        return None
+    is_new = program.numbers >= (4, 7)
+    return ArduPilotProfile.FROM_4_7 if is_new else ArduPilotProfile.UP_TO_4_6
+
+
 def start_lines(fleet: FleetConfig, ports: PortPlan, frame: LocalFrame, folder: Path) -> list[str]:
-    """One line per external vehicle, to paste into a terminal that may stand anywhere."""
-    return [_start(plan, fleet, ports, frame, folder).line() for plan in external_plans(fleet)]
+    """One line per vehicle to be started by hand, for a terminal that may stand anywhere."""
+    return [_start(plan, fleet, ports, frame, folder).line() for plan in _hand_started(fleet)]
+
+
+def ardurover_starts(
+    fleet: FleetConfig,
+    ports: PortPlan,
+    frame: LocalFrame,
+    folder: Path,
+    programs: Mapping[int, ArduRoverProgram],
+) -> dict[int, ArduRoverStart]:
+    """Vehicle id -> how the kit starts its ArduRover."""
+    return {
+        plan.id: msgspec.structs.replace(
+            _start(plan, fleet, ports, frame, folder),
+            program=str(programs[plan.id].path),
+            base_port=ports.vehicle(plan.id).ardurover_tcp[0],
+            rc_port=ports.vehicle(plan.id).ardurover_rc,
+            wipe=not fleet.keep_params,
+        )
+        for plan in ardurover_plans(fleet)
+    }
 
 
 def mavlink_line(fleet: FleetConfig) -> str:
@@ -84,13 +164,13 @@ def mavlink_line(fleet: FleetConfig) -> str:
     return f"MAVLink: external autopilots send to UDP {fleet.net.gcs_host}:{span} themselves"
 
 
-def parameter_text(plan: VehiclePlan) -> str:
+def parameter_text(plan: VehiclePlan, wire: FdmWire = FdmWire.JSON) -> str:
     """An external vehicle's ``rover.parm``: what fits its rover, then its own file as it is.
 
     Raises:
         ConfigError: its own file cannot be read.
     """
-    text = parameter_file(plan.rover, plan.config)
+    text = parameter_file(plan.rover, plan.config, wire)
     if plan.params is None:
         return text
     try:
@@ -109,7 +189,7 @@ def make_mission_uploads(
     report: Callable[[int, str, int], None],
     move: Callable[[VehiclePlan, ItemLists], ItemLists] = lambda plan, lists: lists,
 ) -> list[MissionUpload]:
-    """One for every external vehicle with a mission.
+    """One for every vehicle with a mission whose autopilot is started by hand.
 
     Args:
         fleet: with the vehicles.
@@ -117,7 +197,7 @@ def make_mission_uploads(
         report: takes id, text and severity.
         move: puts the places of a mission where the vehicle is to drive it.
     """
-    plans = [plan for plan in external_plans(fleet) if plan.mission is not None]
+    plans = [plan for plan in _hand_started(fleet) if plan.mission is not None]
     if not plans:
         return []
     # Imported on use: few fleets have external vehicles with missions.
@@ -128,14 +208,18 @@ def make_mission_uploads(
         MissionUpload(
             plan.id,
             plan.config.label,
-            # The first port may be a ground station's; ArduRover opens two more.
-            (fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]),
+            mission_address(fleet, ports, plan),
             move(plan, read_item_lists(plan.mission)),
             partial(report, plan.id),
         )
         for plan in plans
         if plan.mission is not None
     ]
+
+
+def mission_address(fleet: FleetConfig, ports: PortPlan, plan: VehiclePlan) -> tuple[str, int]:
+    """Where an ArduRover takes missions: its first port may be a ground station's."""
+    return fdm_host(fleet.net.bind), ports.vehicle(plan.id).ardurover_tcp[1]
 
 
 def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
@@ -148,7 +232,7 @@ def write_parameter_files(fleet: FleetConfig, folder: Path) -> None:
         path = folder / plan.config.label / PARAMETER_FILE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(parameter_text(plan))
+            path.write_text(parameter_text(plan, FdmWire(fleet.ardurover.wire)))
         except OSError as exc:
             raise ConfigError(
                 f"{path} cannot be written: {exc.strerror}.",
@@ -182,4 +266,5 @@ def _start(
         speedup=fleet.speed or _FLAT_OUT_SPEEDUP,
         program="ardurover" if plan.aircraft is None else "arduplane",
         run_dir=str(folder.absolute() / plan.config.label),
+        wire=FdmWire(fleet.ardurover.wire),
     )

@@ -59,7 +59,9 @@ from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
     from pico_gz.mavlink.fleet_mavlink import FleetMavlink
+    from pico_gz.run.ardurover_fleet import ArduRoverFleet
     from pico_gz.vehicle.external.fdm_server import FdmServer
+    from pico_gz.vehicle.external.releases import ArduRoverProgram
     from pico_gz.vehicle.rc.keyboard import Keyboard
 
 
@@ -110,6 +112,7 @@ class FleetRun:
         self._trace = TraceDigest()
         self.bridge.timeline.add_past(self._trace)
         self._connections: list[str] = []
+        self._ardurovers: ArduRoverFleet | None = None
         self.closing = contextlib.ExitStack()
 
     def __enter__(self) -> FleetRun:
@@ -338,12 +341,12 @@ class FleetRun:
 
     def _hear_vehicles(self) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        texts = TextReporter(self.bridge, {})
+        texts = TextReporter(self.bridge, self._ardurovers.pilots if self._ardurovers else {})
         self.pilots.report_texts(texts)
         self.bridge.timeline.add_state("texts", texts)
-        silent = ("external", "none")  # the others report a last message, if not texts
         for plan in self.fleet.vehicles:
-            if plan.id not in self.pilots.commanded and plan.config.autopilot not in silent:
+            silent = plan.config.is_external or plan.config.autopilot == "none"
+            if plan.id not in self.pilots.commanded and not silent:
                 self.listen_to(plan.id)
 
     def _watch_health(self, adapters: Sequence[SimulatorAdapter]) -> None:
@@ -443,11 +446,12 @@ class FleetRun:
         self.bridge.while_idle.add(mavlink.service)
 
     def _open_external(self, opened: contextlib.ExitStack) -> FdmServer | None:
-        if all(plan.config.autopilot != "external" for plan in self.fleet.vehicles):
+        if not any(plan.config.is_external for plan in self.fleet.vehicles):
             return None
         from pico_gz.run import external_setup
 
         folder = self.options.run_folder
+        programs = external_setup.programs_of(self.fleet)
         external_setup.write_parameter_files(self.fleet, folder)
         server = external_setup.make_fdm_server(
             self.fleet,
@@ -455,9 +459,12 @@ class FleetRun:
             self.frame,
             lockstep=not isinstance(self.bridge.time_mode, FreeRunning),
             on_event=partial(report_event, self.bridge),
+            programs=programs,
         )
         opened.callback(server.close)
         self.bridge.add_autopilots(server)
+        if programs:
+            self._open_ardurovers(opened, server, programs)
         self._connections.append(external_setup.mavlink_line(self.fleet))
         if self.options.mavlink:
             for upload in external_setup.make_mission_uploads(
@@ -468,9 +475,38 @@ class FleetRun:
                 self.bridge.while_idle.add(upload)
         elif any(plan.mission for plan in external_setup.external_plans(self.fleet)):
             self.notes.append("Missions of external vehicles are not uploaded: MAVLink is off.")
-        self._connections.append("Start each external autopilot in a terminal of its own:")
-        self._connections += external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
+        lines = external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
+        if lines:
+            self._connections.append("Start each external autopilot in a terminal of its own:")
+        self._connections += lines
         return server
+
+    def _open_ardurovers(
+        self,
+        opened: contextlib.ExitStack,
+        server: FdmServer,
+        programs: Mapping[int, ArduRoverProgram],
+    ) -> None:
+        from pico_gz.run import ardurover_fleet
+        from pico_gz.run.external_setup import ardurover_starts
+
+        fleet, frame = self.fleet, self.frame
+        missions = ardurover_fleet.ardurover_missions(
+            fleet, frame, self._placed, demo=self.options.demo
+        )
+        starts = ardurover_starts(fleet, self.ports, frame, self.options.run_folder, programs)
+        self._ardurovers = ardurover_fleet.make_ardurovers(
+            fleet, self.bridge, server, self.ports, starts, missions, self.options
+        )
+        opened.callback(self._ardurovers.close)
+        self._ardurovers.open()
+        self._verdict.expect_started(
+            starts,
+            ardurover_fleet.expected_s(fleet, frame, missions),
+            self._ardurovers.waiting,
+        )
+        releases = sorted({program.release or "?" for program in programs.values()})
+        self._connections.append(f"ArduRover {', '.join(releases)}, started by this run")
 
     def _open_control(self, opened: contextlib.ExitStack, commands: Mapping[str, Command]) -> None:
         path = socket_path(f"{self.fleet.name}-{os.getpid()}")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pico_gz.core.ground_control import GcsVehicle
 from pico_gz.core.rover_spec import PRESETS
-from pico_gz.core.vehicle_config import MAX_VEHICLE_ID, NoiseProfile, Pose, VehicleConfig
+from pico_gz.core.vehicle_config import (
+    MAX_VEHICLE_ID,
+    NoiseProfile,
+    Pose,
+    VehicleConfig,
+    is_ardurover,
+)
 from pico_gz.errors import ConfigError, DuplicateVehicleError, did_you_mean
 from pico_gz.run.commands import integer, report_event
 from pico_gz.run.config.checks import check_autopilot, check_text_name
@@ -129,6 +135,9 @@ def _words(fleet: FleetConfig, keys: Mapping[str, Any], number: int) -> tuple[st
     check_text_name(name, ("name",), findings)
     if any(plan.config.name == name and plan.id != number for plan in fleet.vehicles):
         findings.add(("name",), "another vehicle has that name.", value=name)
+    if is_ardurover(autopilot):
+        message = "a run starts ArduRovers when it begins; this one can be external."
+        findings.add(("autopilot",), message, value=autopilot)
     findings.raise_if_any(None)
     return autopilot, name
 
@@ -141,13 +150,13 @@ def _join(run: FleetRun, plan: VehiclePlan) -> int:
     try:
         pilot = spawn_vehicle(run.bridge, run.fleet, plan)
         try:
-            if plan.config.autopilot == "external":
+            if plan.config.is_external:
                 _serve_external(run, plan)
             if pilot is not None:
                 if plan.mission is not None:
                     give_mission(pilot, plan.mission, plan.config, run.frame, None)
                 _take_pilot(run, plan, pilot)
-            elif plan.config.autopilot not in ("external", "none"):
+            elif not plan.config.is_external and plan.config.autopilot != "none":
                 run.listen_to(plan.id)
         except BaseException:
             run.pilots.remove(plan.id)

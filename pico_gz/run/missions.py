@@ -25,6 +25,7 @@ from pico_gz.vehicle.scripted import (
 
 _EXAMPLES = Path(__file__).with_name("example_missions")
 _WALKED_ITEMS = 100_000  # a mission with more jumps than this counts as endless
+_CIRCLE_RADIUS_M = 20.0  # CIRC_RADIUS of ArduRover
 _SLOWEST_MPS = 0.05
 
 
@@ -76,6 +77,13 @@ def mission_time_s(pilot: GcsVehicle, frame: LocalFrame, start: Pose) -> float:
     items = pilot.missions.items(MissionType.MISSION)
     speed_mps = _param(pilot, "WP_SPEED") or _param(pilot, "CRUISE_SPEED")
     return _Walk(items, frame, start, speed_mps, _param(pilot, "CIRC_RADIUS")).time_s()
+
+
+def items_time_s(
+    items: Sequence[MissionItem], frame: LocalFrame, start: Pose, speed_mps: float
+) -> float:
+    """How long a mission takes at this speed, with ArduRover's own circles [s]."""
+    return _Walk(items, frame, start, speed_mps, _CIRCLE_RADIUS_M).time_s()
 
 
 class _Walk:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pico_gz.errors import ConfigError
 from pico_gz.vehicle.rc import check_rc_spec
+
+# (vehicle's name, line of output), on a thread
+Show = Callable[[str, str], None]
 
 if TYPE_CHECKING:
     from pico_gz.run.view_access import OpenView
@@ -35,6 +39,7 @@ class RunOptions:
         mavlink: whether there is any MAVLink at all.
         control: whether the run can be controlled by ``pico-gz ctl``.
         dashboard: opens the browser view; ``None`` = no view.
+        show: takes name and line of what the autopilots that the run starts print.
         check_ports: whether ports are checked to be free before anything starts.
     """
 
@@ -52,6 +57,7 @@ class RunOptions:
     mavlink: bool = True
     control: bool = True
     dashboard: OpenView | None = None
+    show: Show | None = None
     check_ports: bool = True
 
     def __post_init__(self) -> None:

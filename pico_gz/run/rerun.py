@@ -192,7 +192,7 @@ def _require_own_pilots(recorded: RecordedFleet) -> None:
         raise ConfigError(
             f"Radio control by {recorded.rc!r} does not come again by itself.", hint=hint
         )
-    if any(plan.config.autopilot == "external" for plan in recorded.fleet.vehicles):
+    if any(plan.config.is_external for plan in recorded.fleet.vehicles):
         raise ConfigError("External autopilots do not come again by themselves.", hint=hint)
 
 

@@ -194,7 +194,7 @@ def spawn_vehicle(
         AutopilotError: its autopilot raised.
     """
     pilot = make_pilot(fleet, plan, param_dir)
-    external = plan.config.autopilot == "external"
+    external = plan.config.is_external
     commanded = not external and is_commandable(pilot)
     if plan.mission is not None and not external and not commanded:
         raise ConfigError(
@@ -236,7 +236,7 @@ def make_pilot(
 ) -> Autopilot | None:
     """What drives a vehicle in this process; ``None`` for ``external`` and ``none``."""
     wanted = plan.config.autopilot
-    if wanted in ("external", "none"):
+    if plan.config.is_external or wanted == "none":
         return None
     if wanted.startswith(SCRIPT_PREFIX):
         from pico_gz.vehicle.scripted import make_script

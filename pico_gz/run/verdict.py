@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import hypot, inf
 
 import msgspec
@@ -51,6 +51,7 @@ class Verdict:
         self._touched: dict[int, str] = {}
         self._expected_s: dict[int, float] = {}  # at cruise speed
         self._not_started: Callable[[], frozenset[int]] = frozenset
+        self._not_begun: Callable[[], frozenset[int]] = frozenset
         self.impossible: dict[int, str] = {}
         self._marks: Marks[tuple[dict[int, list[str]], dict[int, str]]] = Marks()
         bridge.events.listen(self._note)
@@ -106,13 +107,33 @@ class Verdict:
                 self.impossible[plan.id] = "it has no mission"
             elif autopilot.startswith(SCRIPT_PREFIX):
                 self._expected_s[plan.id] = script_time_s(autopilot, plan.rover.drive)
-            elif autopilot not in ("external", "none"):
+            elif not plan.config.is_external and autopilot != "none":
                 self._expected_s[plan.id] = OWN_AUTOPILOT_S
             if self._expected_s.get(plan.id) == inf:
                 del self._expected_s[plan.id]
                 self.impossible[plan.id] = "what it is to do has no end"
         ids = {id(pilot): vehicle_id for vehicle_id, pilot in commanded.items()}
         self._not_started = lambda: frozenset(ids[id(pilot)] for pilot in starter.waiting())
+
+    def expect_started(
+        self,
+        vehicle_ids: Collection[int],
+        expected_s: Mapping[int, float],
+        waiting: Callable[[], frozenset[int]],
+    ) -> None:
+        """Take how long the ArduRovers with a mission need [s]; the others can never be done.
+
+        ``waiting`` gives those whose mission has not started yet.
+        """
+        self._not_begun = waiting
+        for vehicle_id in vehicle_ids:
+            seconds = expected_s.get(vehicle_id)
+            if seconds is None:
+                self.impossible[vehicle_id] = "it has no mission"
+            elif seconds == inf:
+                self.impossible[vehicle_id] = "what it is to do has no end"
+            else:
+                self._expected_s[vehicle_id] = seconds
 
     def limit_s(self) -> float:
         """Three times the longest mission at cruise speed, and a minute [s]."""
@@ -174,7 +195,7 @@ class Verdict:
         time_s = self._bridge.view.time_us / 1e6
         said = f": {status.last_message}" if status.last_message else ""
         to = f" on the way to waypoint {status.waypoint}" if status.waypoint >= 0 else ""
-        if vehicle_id in self._not_started():
+        if vehicle_id in self._not_started() | self._not_begun():
             return f"its mission did not start within {time_s:.0f} s{said}"
         if not status.armed:
             return f"it was disarmed{to}{said}"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -22,8 +19,8 @@ from pico_gz.vehicle.external.program import (
     ArduRoverStart,
     AutopilotProcess,
 )
+from pico_gz.vehicle.external.releases import named_programs
 
-PROGRAM_VARIABLE = "PICO_GZ_ARDUROVER"
 _INSTANCES = 250
 _CONNECTED = Arrival.CONNECTED.value
 _CONNECT_S = 30.0
@@ -31,11 +28,9 @@ _FLAT_OUT_SPEEDUP = 100.0
 
 
 def find_ardurover() -> str:
-    """The program; empty when there is none here."""
-    named = os.environ.get(PROGRAM_VARIABLE)
-    if named:
-        return named if Path(named).exists() else ""
-    return shutil.which("ardurover") or ""
+    """The program that tests use first; empty when there is none here."""
+    programs = named_programs()
+    return str(programs[0].path) if programs else ""
 
 
 class ArduRovers:

@@ -166,8 +166,7 @@ class SitlHarness:
     def _with_ports(self, fleet: FleetConfig, mavlink: bool) -> FleetConfig:
         """Move a fleet that opens sockets to ports that are its own."""
         inside = all(
-            fleet.adapter_type(plan.config.adapter) in _IN_PROCESS
-            and plan.config.autopilot != "external"
+            fleet.adapter_type(plan.config.adapter) in _IN_PROCESS and not plan.config.is_external
             for plan in fleet.vehicles
         )
         if inside and not mavlink:

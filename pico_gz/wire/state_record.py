@@ -136,6 +136,7 @@ class SlowKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rng_1: float | None = None
     rc: dict[str, float] | None = None
     battery: BatteryRecord | None = None
+    no_time_sync: bool | None = None
     no_lockstep: bool | None = None
 
     def encode(self) -> bytes:

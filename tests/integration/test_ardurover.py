@@ -41,7 +41,11 @@ from pico_gz.vehicle.external.program import (
 
 log = logging.getLogger(__name__)
 
-pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.ardupilot,
+    pytest.mark.timeout(300),
+    pytest.mark.usefixtures("ardurover_release"),
+]
 
 WP_RADIUS_M = {"ardupilot_skid": 2.0, "ardupilot_car": 3.0}
 WARM_UP_STEPS, ROUND_S, ROUNDS = 1000, 0.04, 100

@@ -18,7 +18,11 @@ from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
 from pico_gz.vehicle.autopilot.mission_files import read_item_lists
 
-pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.ardupilot,
+    pytest.mark.timeout(300),
+    pytest.mark.usefixtures("ardurover_release"),
+]
 
 VEHICLE_ID = FIRST_ID + 8
 LIMIT_S = 90.0

@@ -156,6 +156,7 @@ def check_ardurover(text):
 
 
 @pytest.mark.ardupilot
+@pytest.mark.usefixtures("ardurover_release")
 def test_ardurover(run):
     need_ardurover()
     check_ardurover(run("ardurover.py"))

@@ -223,6 +223,7 @@ def test_the_kit_is_killed_and_started_again(tmp_path):
 
 
 @pytest.mark.ardupilot
+@pytest.mark.usefixtures("ardurover_release")
 def test_ardurover_through_the_kit(tmp_path):
     """ArduRover <-> the kit's server <-> bridge <-> real plugin: EKF, AUTO, both waypoints."""
     program = need_ardurover()

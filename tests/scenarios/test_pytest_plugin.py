@@ -222,7 +222,37 @@ def test_without_ardurover_the_test_is_skipped_with_the_reason(run_pytest):
     assert "no ArduRover: set PICO_GZ_ARDUROVER" in done.stdout
 
 
+RELEASES = """
+import os
+
+def test_it(ardurover_release):
+    print(f"<{ardurover_release} {os.environ['PICO_GZ_ARDUROVER']}>")
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [((), ["4.6.3", "4.7.0"]), (("--ardurover", "4.7"), ["4.7.0"]), (("--ardurover", "5"), None)],
+)
+def test_a_test_runs_once_on_each_release(run_pytest, tmp_path, asked, found):
+    programs = []
+    for release in ("4.6.3", "4.7.0"):
+        programs.append(tmp_path / release)
+        programs[-1].write_text(f"#!/bin/sh\n# ArduRover V{release}\n")
+        programs[-1].chmod(0o755)
+    named = os.pathsep.join(map(str, programs))
+    done = run_pytest(RELEASES, "-s", *asked, PICO_GZ_ARDUROVER=named)
+    if found is None:
+        assert done.returncode != 0
+        assert "no ArduRover 5 here; found: 4.6.3" in done.stdout + done.stderr
+        return
+    assert done.returncode == 0, done.stdout
+    seen = dict(re.findall(r"<([\d.]+) (.+)>", done.stdout))
+    assert seen == {release: str(tmp_path / release) for release in found}
+
+
 @pytest.mark.ardupilot
+@pytest.mark.usefixtures("ardurover_release")
 def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
     need_ardurover()
     done = run_pytest(ARDUROVER, "-s")
@@ -232,6 +262,7 @@ def test_a_real_ardurover_is_started_and_ended_even_when_it_hangs(run_pytest):
 
 
 @pytest.mark.ardupilot
+@pytest.mark.usefixtures("ardurover_release")
 def test_a_real_ardurover_does_not_survive_a_killed_pytest(run_pytest):
     need_ardurover()
     done = run_pytest(KILLED, "-s")

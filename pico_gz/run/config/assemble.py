@@ -155,6 +155,7 @@ def assemble(
         keep_params=file.mavlink.keep_params or overrides.keep_params,
         dashboard_is_fixed=overrides.dashboard is not None,
         outside=outside,
+        ardurover=file.ardurover,
     )
     checks.check_step(file, {plan.config.autopilot for plan in vehicles}, findings)
     _check_gazebo_step(fleet, findings)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pico_gz.core.ports import Link, is_host, is_loopback, parse_address
-from pico_gz.core.vehicle_config import check_name
+from pico_gz.core.vehicle_config import ARDUROVER, check_name, is_ardurover
 from pico_gz.errors import ConfigError, MessageError, PicoGzError, did_you_mean
 from pico_gz.run.config.named_files import check_heightmap
 from pico_gz.run.config.problems import Findings, KeyPath
@@ -26,7 +26,7 @@ BUILT_IN_ADAPTERS = ("lightweight", "gazebo", "mujoco", "jsbsim")
 # Its main loop takes a longer pause for a stall, and disarms.
 MAX_BUILTIN_STEP_US = 200_000
 MAX_LAT_DEG = 89
-AUTOPILOTS = ("builtin", "external", "none")
+AUTOPILOTS = ("builtin", "external", ARDUROVER, "none")
 _EXPECTED_HOST = "expected a host name or an address."
 
 _TERRAIN_KEYS = {
@@ -196,8 +196,8 @@ def is_own_autopilot(name: str) -> bool:
 def check_autopilot(
     autopilot: str, own: Collection[str], path: KeyPath, findings: Findings
 ) -> None:
-    """A built-in word, ``script:NAME``, a name of ``[autopilots]``, or one of one's own."""
-    if autopilot in AUTOPILOTS or autopilot in own:
+    """Refuse what is neither a word of the kit nor a name of one's own."""
+    if autopilot in AUTOPILOTS or autopilot in own or is_ardurover(autopilot):
         return
     # Imported here because the vehicle package brings NumPy with it.
     from pico_gz.vehicle.own_autopilots import installed_autopilots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pico_gz.run.config.adapter_choice import NO_TRUTH, NO_TRUTH_HINT
 from pico_gz.run.config.outside import Outside
 from pico_gz.run.config.port_plan import SimWire, plan_ports, sim_wire
 from pico_gz.run.config.settings import (
+    ArduRoverSection,
     GazeboSection,
     LayoutSection,
     NetSection,
@@ -84,7 +85,7 @@ class FleetConfig:
         seed: start of all random numbers.
         ardupilot: the release of external ArduPilots, ``4.6`` or ``4.7``.
         allow_gcs_sysid: whether id 255 may be a vehicle.
-        origin: and ``time, layout, net, gazebo, terrain, wind``: the tables of those names.
+        origin: and ``time, layout, net, ardurover, gazebo, terrain, wind``: those tables.
         rules: where ports start, with the offset.
         links: MAVLink links of the whole fleet.
         signing_key_file: holds the key that MAVLink is signed with; None signs nothing.
@@ -129,6 +130,7 @@ class FleetConfig:
     autopilots: tuple[AutopilotPlan, ...] = ()
     module_folder: Path | None = None
     outside: Outside | None = None
+    ardurover: ArduRoverSection = field(default_factory=ArduRoverSection)
 
     @property
     def speed(self) -> float | None:
@@ -176,7 +178,7 @@ class FleetConfig:
             plan
             for plan in self.vehicles
             if plan.id in ids
-            and plan.config.autopilot == "external"
+            and plan.config.is_external
             and not self.sim_wire(plan.config.adapter).ardupilot_compat
         ]
 

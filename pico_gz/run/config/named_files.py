@@ -81,7 +81,7 @@ class NamedFiles:
         """Note a ``--mission`` that no vehicle takes."""
         if self._overrides.mission and not any(map(takes_files, autopilots)):
             message = "no vehicle of this fleet takes a mission."
-            hint = "Use the autopilot builtin or external."
+            hint = "Use the autopilot builtin, ardurover or external."
             self._findings.add(("--mission",), message, hint=hint)
 
     def _is_taken(self, label: str, written: str, key: KeyPath, autopilot: str) -> bool:
@@ -95,7 +95,7 @@ class NamedFiles:
             self._findings.warn(key, message, value=written)
             return False
         message = f'is never used: autopilot = "{autopilot}" takes none.'
-        hint = 'Leave it out, or use autopilot = "builtin" or "external".'
+        hint = 'Leave it out, or use autopilot = "builtin", "ardurover" or "external".'
         self._findings.add(key, message, value=written, hint=hint)
         return False
 

@@ -188,7 +188,7 @@ class FleetSection(Table):
     adapter: str = "auto"
     """Simulator: auto, lightweight, gazebo, mujoco, jsbsim, a name of [adapters] or of a plugin."""
     autopilot: str = "builtin"
-    """Who drives: builtin, external, none, script:NAME, MODULE:CLASS, or a name of [autopilots]."""
+    """Who drives: builtin, ardurover, external, none, script:NAME, MODULE:CLASS, or [autopilots]."""
     ardupilot: Literal["4.6", "4.7"] = "4.6"
     """Release of external ArduPilots: up to 4.6, or 4.7 and later, which also take latitude."""
     seed: Seed = 42
@@ -279,6 +279,18 @@ class MavlinkSection(Table):
     """Obey MAV_CMD_INJECT_FAILURE; without it the command is refused as unsupported."""
     keep_params: bool = False
     """Keep parameters that a ground station sets, for the next run: runs/FLEET/VEHICLE.parm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArduRoverSection(Table):
+    """ArduRovers that drive, with autopilot = "ardurover" or "external"."""
+
+    restarts: Annotated[int, Interval(ge=0, le=1000)] = 3
+    """How often one that the run has started and that ended by itself is started again."""
+    wire: Literal["json", "webots"] = "json"
+    """json, or webots: the binary webots-python, without rangefinders, battery, wind and radio."""
+    no_time_sync: bool | None = None
+    """Tell it not to pace itself by the wall clock; default: those that the run starts itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,7 +484,7 @@ class VehicleSection(SensorFigures):
     noise: NoiseProfile | None = None
     """How bad its sensors are; default: that of [rover]."""
     mission: str | None = None
-    """Mission file (.plan, .waypoints), relative to this file; built-in autopilots start it."""
+    """Mission file (.plan, .waypoints), relative to this file; builtin and ardurover start it."""
     params: str | None = None
     """Parameter file (.parm), relative to the fleet file."""
     board: BoardSection = field(default_factory=BoardSection)
@@ -494,6 +506,7 @@ class FleetFile(Table):
     ports: PortsSection = field(default_factory=PortsSection)
     net: NetSection = field(default_factory=NetSection)
     mavlink: MavlinkSection = field(default_factory=MavlinkSection)
+    ardurover: ArduRoverSection = field(default_factory=ArduRoverSection)
     rover: RoverSection = field(default_factory=RoverSection)
     presets: dict[str, PresetSection] = field(default_factory=dict)
     """Rovers of one's own by name: a preset and the fields that differ."""

@@ -8,17 +8,20 @@ from typing import Final
 
 from pico_gz.core.messages import ActuatorCommands
 from pico_gz.errors import DecodeError
-from pico_gz.vehicle.external.external_vehicle import ExternalVehicle
+from pico_gz.vehicle.external.external_vehicle import ExternalVehicle, FdmWire
 from pico_gz.wire.datagrams import Address
 from pico_gz.wire.servo import (
     HEADER,
+    MAGIC_16,
     BootGuard,
     ServoPacket,
     aircraft_commands,
     commands_from_pwm,
     decode_servo,
+    encode_servo,
     neutral_commands,
 )
+from pico_gz.wire.webots import decode_webots_servo
 
 # A lower count this soon after a newer one was overtaken on its way: no autopilot starts over so
 # quickly.
@@ -82,6 +85,9 @@ class FdmConnection:
         self._first_frame = 0
         self._frame_count = -1
         self._guard = BootGuard(vehicle.drive, vehicle.channels, vehicle.aircraft_channels)
+        self._is_webots = vehicle.wire is FdmWire.WEBOTS
+        self._webots_data = b""
+        self._webots_pulses = b""
         self._live = False
         self._magic = 0
         self._pulses = b""  # of the newest packet, as they came
@@ -100,6 +106,13 @@ class FdmConnection:
 
     def take(self, data: bytes, sender: Address, now_s: float) -> Arrival:
         """Take a datagram; what is refused changes nothing."""
+        if self._is_webots:
+            try:
+                data = self._as_servo(data)
+            except DecodeError as exc:
+                self.stats.refused += 1
+                self.refusal = exc
+                return Arrival.REFUSED
         # Mostly it is the next frame with the pulses of the one before.
         if self._live and data[HEADER.size :] == self._pulses and sender == self.peer:
             magic, _, frame_count = HEADER.unpack_from(data)
@@ -110,6 +123,14 @@ class FdmConnection:
                 self.stats.packets += 1
                 return Arrival.NEW
         return self._take_any(data, sender, now_s)
+
+    def _as_servo(self, data: bytes) -> bytes:
+        """A packet of the webots wire as one of the other, with the frame count that it lacks."""
+        count = self._frame_count + 1 if self.peer is not None else 0
+        if data != self._webots_data:
+            self._webots_data = data
+            self._webots_pulses = encode_servo(0, 0, decode_webots_servo(data))[HEADER.size :]
+        return HEADER.pack(MAGIC_16, 0, count) + self._webots_pulses
 
     def _take_any(self, data: bytes, sender: Address, now_s: float) -> Arrival:
         try:

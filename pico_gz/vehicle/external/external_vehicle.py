@@ -36,6 +36,13 @@ class ImuSource(StrEnum):
     SENSOR = "sensor"
 
 
+class FdmWire(StrEnum):
+    """The language of a vehicle's wire."""
+
+    JSON = "json"
+    WEBOTS = "webots"  # ArduPilot's webots-python: binary, and only what the EKF needs
+
+
 class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
     """One vehicle on the server.
 
@@ -48,6 +55,9 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
         extra_keys: also send ``gps``, ``mag``, ``baro``, ``encoders`` and ``sim``, for firmware
             that does not make up its own; ArduPilot does not look at them.
         aircraft_channels: of an aircraft, whose records also have the airspeed.
+        profile: the releases of ArduPilot to write for; ``None``: as the server says.
+        wire: the language of its wire.
+        no_time_sync: let the autopilot not pace itself by the wall clock.
     """
 
     vehicle_id: int
@@ -57,6 +67,9 @@ class ExternalVehicle(msgspec.Struct, frozen=True, kw_only=True):
     imu: ImuSource = ImuSource.TRUTH
     extra_keys: bool = False
     aircraft_channels: AircraftChannels | None = None
+    profile: ArduPilotProfile | None = None
+    wire: FdmWire = FdmWire.JSON
+    no_time_sync: bool = False
 
     def __post_init__(self) -> None:
         """Check id and port."""

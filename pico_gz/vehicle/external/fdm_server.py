@@ -18,7 +18,12 @@ from pico_gz.core.messages import ActuatorCommands, SensorData, VehicleTruth
 from pico_gz.core.step_records import StepRecords
 from pico_gz.errors import ConfigError, EncodeError, PortClashError, UnknownVehicleError
 from pico_gz.vehicle.external.connection import Arrival, FdmConnection, FdmStats
-from pico_gz.vehicle.external.external_vehicle import ArduPilotProfile, ExternalVehicle, Geodetic
+from pico_gz.vehicle.external.external_vehicle import (
+    ArduPilotProfile,
+    ExternalVehicle,
+    FdmWire,
+    Geodetic,
+)
 from pico_gz.vehicle.external.records import RecordWriter
 from pico_gz.wire.datagrams import SOON_S, Address, DatagramTransport, Network, UdpNetwork
 
@@ -122,7 +127,10 @@ class FdmServer:
                 f"Vehicle {vehicle.vehicle_id}, simulator wire: {exc.message}", hint=exc.hint
             ) from exc
         writer = RecordWriter(
-            vehicle, self._profile, lockstep=self._lockstep, geodetic=self._geodetic
+            vehicle,
+            vehicle.profile or self._profile,
+            lockstep=self._lockstep,
+            geodetic=self._geodetic,
         )
         served = {
             **self._served,
@@ -167,9 +175,15 @@ class FdmServer:
         """Send what a vehicle's IMU measures for as long as it fails."""
         self._require(vehicle_id).writer.set_imu_failing(failing)
 
+    def forget(self, vehicle_id: int) -> None:
+        """Its autopilot has ended: what comes next is a new connection. From any thread."""
+        self._require(vehicle_id).connection.forget_peer()
+
     def sends(self, vehicle_id: int, field: str) -> bool:
         """Whether records hold this field of ``SensorData``; ArduPilot makes up the rest."""
         vehicle = self._require(vehicle_id).connection.vehicle
+        if vehicle.wire is FdmWire.WEBOTS:
+            return field == "imu"
         return vehicle.extra_keys or field in SENT_FIELDS
 
     def _require(self, vehicle_id: int) -> _Served:

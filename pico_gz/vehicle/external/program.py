@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ from pico_gz.core.ports import FDM_BASE, FDM_STRIDE
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.vehicle_config import AircraftChannels, ChannelMap, DriveKind, VehicleConfig
 from pico_gz.errors import LaunchError, MissingProgramError
+from pico_gz.vehicle.external.external_vehicle import FdmWire
 
 PARAMETER_FILE = "rover.parm"
 
@@ -44,6 +45,10 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
         speedup: how many times faster than real time it may run.
         program: name or path of the binary.
         run_dir: folder of its own, for its parameters and logs.
+        base_port: first of the three TCP ports that it opens; 0: by its instance.
+        rc_port: UDP port that it opens for radio control; 0: by its instance.
+        wire: the language of its wire.
+        wipe: forget parameters and missions of earlier runs.
     """
 
     vehicle_id: int
@@ -55,6 +60,10 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float = 1.0
     program: str = "ardurover"
     run_dir: str = ""
+    base_port: int = 0
+    rc_port: int = 0
+    wire: FdmWire = FdmWire.JSON
+    wipe: bool = False
 
     def command(self) -> list[str]:
         """The program and its arguments, to be started in the run folder."""
@@ -78,12 +87,25 @@ class ArduRoverStart(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if self.fdm_port != FDM_BASE + FDM_STRIDE * instance:
             words[5:5] = ["--sim-port-out", str(self.fdm_port)]
-        return words
+        if self.base_port:  # before the instance, which else sets them
+            words[1:1] = ["--base-port", str(self.base_port), "--rc-in-port", str(self.rc_port)]
+        if self.wire is FdmWire.WEBOTS:  # which binds a port of its own
+            words[words.index("--model") + 1] = "webots-python"
+            words += ["--sim-address", self.fdm_host, "--sim-port-in", str(self.fdm_port + 1)]
+        return [*words, "--wipe"] if self.wipe else words
 
     def line(self) -> str:
         """The line to paste into a terminal."""
         folder = shlex.quote(self.run_dir or f"rover_{self.vehicle_id}")
         return f"mkdir -p {folder} && cd {folder} && {shlex.join(self.command())}"
+
+
+# A calibrated IMU, as the JSON model has it by itself; without these it does not arm.
+_CALIBRATED: dict[str, float] = {
+    "INS_GYR_CAL": 0,
+    **{f"INS_ACC{n}OFFS_{axis}": 0.001 for n in ("", "2") for axis in "XYZ"},
+    **{f"INS_ACC{n}SCAL_{axis}": 1.001 for n in ("", "2") for axis in "XYZ"},
+}
 
 
 def rover_parameters(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> dict[str, float]:
@@ -135,12 +157,16 @@ def plane_parameters(channels: AircraftChannels) -> dict[str, float]:
     }
 
 
-def parameter_file(spec: RoverSpec, vehicle: VehicleConfig | None = None) -> str:
+def parameter_file(
+    spec: RoverSpec, vehicle: VehicleConfig | None = None, wire: FdmWire = FdmWire.JSON
+) -> str:
     """Return the text of ``rover.parm``; for an aircraft its parameters are ArduPlane's."""
     if vehicle is not None and vehicle.aircraft_channels is not None:
         firmware, found = "ArduPlane", plane_parameters(vehicle.aircraft_channels)
     else:
         firmware, found = "ArduRover", rover_parameters(spec, vehicle)
+    if wire is FdmWire.WEBOTS:
+        found |= _CALIBRATED
     lines = [f"# {firmware} parameters for the preset {spec.preset}."]
     lines += [f"{name} {value:g}" for name, value in found.items()]
     return "\n".join(lines) + "\n"
@@ -200,11 +226,20 @@ _TAIL_LINES = 20
 
 
 class AutopilotProcess:
-    """Runs one autopilot in a folder of its own; its output goes to ``autopilot.log`` there."""
+    """Runs one autopilot in a folder of its own; its output goes to ``autopilot.log`` there.
 
-    def __init__(self, command: Sequence[str], run_dir: Path) -> None:
+    Args:
+        command: the program and its arguments.
+        run_dir: where it runs.
+        show: also takes every line of its output, on a thread.
+    """
+
+    def __init__(
+        self, command: Sequence[str], run_dir: Path, show: Callable[[str], None] | None = None
+    ) -> None:
         self._command = tuple(command)
         self._run_dir = run_dir
+        self._show = show
         self._process: GuardedProcess | None = None
 
     def start(self) -> AutopilotProcess:
@@ -223,11 +258,22 @@ class AutopilotProcess:
         self._process = GuardedProcess(
             self._command,
             os.environ,
-            self._run_dir / LOG_FILE,
+            self._run_dir / LOG_FILE if self._show is None else self._log_and_show,
             grace_s=GRACE_S,
             cwd=self._run_dir,
         )
         return self
+
+    def _log_and_show(self, line: str) -> None:
+        with (self._run_dir / LOG_FILE).open("a") as log_file:
+            log_file.write(f"{line}\n")
+        if self._show is not None:
+            self._show(line)
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; ``None`` while it runs, and before its start."""
+        return None if self._process is None else self._process.exit_code
 
     def is_running(self) -> bool:
         """Whether it has been started and has not ended."""

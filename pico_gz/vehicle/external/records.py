@@ -19,6 +19,7 @@ from pico_gz.errors import EncodeError
 from pico_gz.vehicle.external.external_vehicle import (
     ArduPilotProfile,
     ExternalVehicle,
+    FdmWire,
     Geodetic,
     ImuSource,
 )
@@ -30,6 +31,7 @@ from pico_gz.wire.state_record import (
     StateRecord,
     WindvaneRecord,
 )
+from pico_gz.wire.webots import encode_webots_state
 
 LOST_AFTER_US = US_PER_S
 STICK_CHANNELS: Final = 4
@@ -127,6 +129,8 @@ class RecordWriter:
         self._geodetic = geodetic if profile is ArduPilotProfile.FROM_4_7 else None
         # Releases before 4.7 do not know the key; a lockstep server must not send it as true.
         self._no_lockstep = True if profile is ArduPilotProfile.FROM_4_7 and not lockstep else None
+        self._no_time_sync = True if vehicle.no_time_sync else None
+        self._is_webots = vehicle.wire is FdmWire.WEBOTS
         self._ranges_m: list[float | None] = [None] * MAX_RANGEFINDERS
         self._battery: BatteryRecord | None = None
         self._rc: dict[str, float] | None = None
@@ -165,6 +169,15 @@ class RecordWriter:
             self._remember(sensors)
         imu = self._imu(truth, sensors, time_us)
         position = (truth.north_m, truth.east_m, truth.down_m)
+        if self._is_webots:
+            return encode_webots_state(
+                time_us / US_PER_S,
+                imu.gyro_frd_radps,
+                imu.accel_frd_mps2,
+                truth.quat_wxyz,
+                truth.velocity_ned_mps,
+                position,
+            )
         if self._is_plain and truth.wind_ned_mps == _CALM:
             return encode_plain_state(
                 time_us / US_PER_S,
@@ -187,6 +200,7 @@ class RecordWriter:
             rng_1=ranges[0],
             rc=self._rc,
             battery=self._battery,
+            no_time_sync=self._no_time_sync,
             no_lockstep=self._no_lockstep,
         ).encode()
         return self._slow
@@ -218,6 +232,7 @@ class RecordWriter:
                 airspeed_mps=pitot_airspeed(truth) if self._flies else None,
                 rc=self._rc,
                 battery=self._battery,
+                no_time_sync=self._no_time_sync,
                 no_lockstep=self._no_lockstep,
             ),
             None if self._extra is None else self._extra.keys(time_us),
