@@ -188,7 +188,7 @@ class FleetSection(Table):
     adapter: str = "auto"
     """Simulator: auto, lightweight, gazebo, mujoco, jsbsim, a name of [adapters] or of a plugin."""
     autopilot: str = "builtin"
-    """Who drives: builtin, ardurover, external, none, script:NAME, MODULE:CLASS, or [autopilots]."""
+    """Who drives: builtin, ardurover, external, none, script:NAME, MODULE:CLASS or [autopilots]."""
     ardupilot: Literal["4.6", "4.7"] = "4.6"
     """Release of external ArduPilots: up to 4.6, or 4.7 and later, which also take latitude."""
     seed: Seed = 42
