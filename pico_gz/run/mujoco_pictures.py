@@ -97,7 +97,7 @@ def camera_onto(
     tan = math.tan(math.radians(0.5 * FIELD_OF_VIEW_DEG)) * _MARGIN
     middle, distance_m = 0.5 * (seen.min(axis=0) + seen.max(axis=0)), 0.0
     # Perspective makes what is near large: a few shifts put it into the middle.
-    for _ in range(4):
+    for _ in range(12):
         x, y, depth = (seen - middle).T
         distance_m = float(np.max(np.maximum(abs(x) / (tan * aspect), abs(y) / tan) - depth))
         for axis, along in enumerate((x, y)):
@@ -176,7 +176,7 @@ class DrawingProcess:
         scene = Scene(rovers, len(mjcf), width, height, fleet.name, trails)
         self._opening = msgspec.json.encode(scene) + b"\n" + mjcf
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._errors: IO[bytes] | None = None
 
     def __enter__(self) -> DrawingProcess:
         return self
@@ -244,7 +244,8 @@ class DrawingProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        process.stdout.close()  # type: ignore[union-attr]
+        for file in (process.stdout, self._errors):
+            file.close()  # type: ignore[union-attr]
 
     def _start(self, gl: str | None, first: Array | None) -> str | None:
         """Start it; why that failed, or ``None``."""
@@ -255,6 +256,7 @@ class DrawingProcess:
         program = sys.executable
         if gl is None and sys.platform == "darwin":
             program = str(Path(sys.executable).with_name("mjpython"))  # windows need it there
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = process = subprocess.Popen(
             (program, "-m", _DRAWING),
             stdin=subprocess.PIPE,
@@ -286,6 +288,7 @@ class DrawingProcess:
     def _last_words(self) -> str:
         """The last line on its stderr, after its end."""
         assert self._process is not None
+        assert self._errors is not None
         code = self._process.wait()
         if code < 0:
             return f"it was ended by signal {-code}"

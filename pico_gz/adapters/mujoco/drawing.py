@@ -9,6 +9,7 @@ wrong is the last line on stderr.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import os
@@ -20,6 +21,8 @@ from typing import Any, BinaryIO
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from pico_gz.adapters.mujoco.physics import load_mujoco
 
 Array = NDArray[np.float64]
 READY = b"ready\n"
@@ -140,9 +143,7 @@ class _Stage:
     """The model with its rovers, and what is drawn beside it: trails and names."""
 
     def __init__(self, scene: Scene, mjcf: str) -> None:
-        import mujoco
-
-        self.mujoco = mujoco
+        self.mujoco = mujoco = load_mujoco()
         self.scene = scene
         self.model = mujoco.MjModel.from_xml_string(mjcf)
         self.data = mujoco.MjData(self.model)
@@ -150,6 +151,7 @@ class _Stage:
         self.model.geom_size[self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE, :2] = 0.0
         self.model.light_dir[:] = np.array(_SUN) / math.hypot(*_SUN)
         self.model.vis.global_.fovy = FIELD_OF_VIEW_DEG
+        self.model.vis.map.shadowclip = _SHADOWS
         self.rovers = [_Rover(self.model, drawn) for drawn in scene.rovers]
         self.most_geoms = self.model.ngeom + len(self.rovers) * (_MAX_TRAIL + 2) + 100
 
@@ -253,9 +255,7 @@ def _draw_pictures(stage: _Stage, rows: BinaryIO, out: BinaryIO) -> None:
 
 def _show_window(stage: _Stage, rows: BinaryIO, out: BinaryIO) -> None:
     """MuJoCo's viewer with the newest row, until it is closed."""
-    import glfw
-    import mujoco.viewer
-
+    glfw, viewer = (importlib.import_module(name) for name in ("glfw", "mujoco.viewer"))
     if not glfw.init():
         raise RuntimeError("the screen cannot be opened")
     glfw.terminate()  # the viewer's own thread opens it again
@@ -271,7 +271,7 @@ def _show_window(stage: _Stage, rows: BinaryIO, out: BinaryIO) -> None:
             newest[:] = [row]
         is_over.set()
 
-    with mujoco.viewer.launch_passive(
+    with viewer.launch_passive(
         stage.model, stage.data, show_left_ui=False, show_right_ui=False
     ) as window:
         with window.lock():

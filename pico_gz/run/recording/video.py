@@ -44,7 +44,7 @@ _MAX_PLACE_M = 1e5
 # Round every place of the track: rovers and something of the ground [m].
 _ROOM_M = 0.6
 # The camera that follows: lengths of the rover behind it, and how fast it turns with it [s].
-_BEHIND, _TURN_S = 9.0, 0.7
+_BEHIND, _TURN_S = 6.5, 0.7
 
 
 CAMERAS = ("overview", "top", "follow")
