@@ -132,7 +132,7 @@ def render(
       pico-gz render runs -o video.mp4
       pico-gz render runs -o frames --camera follow --rover 2 --fps 10 --start 5 --end 8
     """
-    from pico_gz.run.recording.video import RenderOptions, render_run  # needs numpy
+    from pico_gz.run.video import RenderOptions, render_run  # needs numpy
 
     width, _, height = size.lower().partition("x")
     if not (width.isdecimal() and height.isdecimal() and len(size) < 12):

@@ -25,7 +25,7 @@ pytest.importorskip("mujoco", reason="needs the extra mujoco")
 from pico_gz.bridge.published import FleetView  # noqa: E402
 from pico_gz.run.mujoco_pictures import DrawingProcess, MujocoViewer, camera_onto  # noqa: E402
 from pico_gz.run.recording.recorded_run import RecordedRun  # noqa: E402
-from pico_gz.run.recording.video import RenderOptions, _Cameras, find_ffmpeg, render_run  # noqa: E402
+from pico_gz.run.video import RenderOptions, _Cameras, find_ffmpeg, render_run  # noqa: E402
 
 SIZE = (320, 240)
 

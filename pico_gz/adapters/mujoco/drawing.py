@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pico_gz.adapters.mujoco.mjcf import GROUND
 from pico_gz.adapters.mujoco.physics import load_mujoco
 
 Array = NDArray[np.float64]
@@ -41,6 +42,7 @@ _TRAIL_PX = 3.0
 # distance: where that part ends, software GL draws specks, which must be far away.
 _SUN = (-0.5, 0.3, -1.0)
 _SHADOWS = 4.0
+_SLABS, _SLAB = ("ground_ramp", "ground_upper"), (0.85, 0.8, 0.85)
 _WHEELS = ("front_left", "front_right", "rear_left", "rear_right")
 
 
@@ -149,9 +151,14 @@ class _Stage:
         self.data = mujoco.MjData(self.model)
         # A plane of size 0 reaches to the horizon.
         self.model.geom_size[self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE, :2] = 0.0
+        for geom in map(self.model.geom, range(self.model.ngeom)):
+            if geom.name.startswith(GROUND):  # slabs and heights: squares show how they slope
+                geom.matid[:] = self.model.mat("grid").id
+                geom.rgba[:3] = _SLAB if geom.name in _SLABS else 1.0
         self.model.light_dir[:] = np.array(_SUN) / math.hypot(*_SUN)
         self.model.vis.global_.fovy = FIELD_OF_VIEW_DEG
         self.model.vis.map.shadowclip = _SHADOWS
+        self.model.vis.headlight.diffuse[:] = 0.2  # with the sun, from above, not too bright
         self.rovers = [_Rover(self.model, drawn) for drawn in scene.rovers]
         self.most_geoms = self.model.ngeom + len(self.rovers) * (_MAX_TRAIL + 2) + 100
 
@@ -194,7 +201,7 @@ class _Stage:
         if geom is not None:
             line = self.mujoco.mjtGeom.mjGEOM_LINE
             self.mujoco.mjv_connector(geom, line, _TRAIL_PX, start, end)
-            geom.emission = 0.6
+            geom.emission = 0.3
 
     def _name(self, drawn: Any, at: Array, text: str) -> None:
         white = np.ones(4, dtype=np.float32)
