@@ -103,7 +103,8 @@ class _Rover:
 
     def __init__(self, model: Any, drawn: DrawnRover) -> None:
         self.drawn = drawn
-        self.rgba = np.array((*drawn.colour, 1.0), dtype=np.float32)
+        # Lines have no normals: every light counts in full, which doubles their colour.
+        self.rgba = np.array((*(0.5 * part for part in drawn.colour), 1.0), dtype=np.float32)
         self.trail: list[Array] = []
         self.place: Array | None = None
         self._apart_m = 0.0
@@ -201,7 +202,6 @@ class _Stage:
         if geom is not None:
             line = self.mujoco.mjtGeom.mjGEOM_LINE
             self.mujoco.mjv_connector(geom, line, _TRAIL_PX, start, end)
-            geom.emission = 0.3
 
     def _name(self, drawn: Any, at: Array, text: str) -> None:
         white = np.ones(4, dtype=np.float32)
