@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("pico_gz.cli.recordings:replay", "Show a recording in the browser."),
     "plot": ("pico_gz.cli.recordings:plot", "Draw a recording."),
     "diff": ("pico_gz.cli.recordings:diff", "Find the first difference of two recordings."),
+    "render": ("pico_gz.cli.recordings:render", "Make pictures or a video of a recording."),
     "rerun": ("pico_gz.cli.recordings:rerun", "Prove that a recording can be repeated."),
     "adapters": ("pico_gz.cli.inspect:adapters", "Show the simulators and which are usable here."),
     "doctor": (

@@ -1,8 +1,9 @@
-"""pico-gz replay, plot, diff and rerun."""
+"""pico-gz replay, plot, render, diff and rerun."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from pico_gz.cli.console import show_warnings
 from pico_gz.cli.options import AsJson, RunFolder
-from pico_gz.cli.output import ExitCode, print_json
+from pico_gz.cli.output import ExitCode, print_json, print_progress
 from pico_gz.cli.signals import StopOnSignal
 from pico_gz.errors import ConfigError
 from pico_gz.run.recording.diff import diff_runs
@@ -20,6 +21,8 @@ from pico_gz.run.recording.recorded_run import RecordedRun
 from pico_gz.run.replay import Replay
 from pico_gz.run.rerun import RerunBy, RerunResult
 from pico_gz.run.rerun import rerun as repeat
+
+_PROGRESS_S = 2.0
 
 Trust = Annotated[
     bool, typer.Option("--trust", help="Use files and adapter options that the recording names.")
@@ -92,6 +95,72 @@ def plot(
         print_json({"plot": str(target)})
     else:
         print(f"Drawn: {target}")
+
+
+def render(
+    run: RunFolder,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE|DIR", help="video.mp4, or a new folder.")
+    ],
+    camera: Annotated[
+        str, typer.Option(metavar="KIND", help="overview, top or follow.")
+    ] = "overview",
+    rover: Annotated[
+        int | None, typer.Option(metavar="ID", help="Whom to follow; default: the first.")
+    ] = None,
+    size: Annotated[str, typer.Option(metavar="WxH", help="Of the pictures.")] = "1280x720",
+    fps: Annotated[float, typer.Option(metavar="N", help="Pictures per second.")] = 30.0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Recorded seconds per second.")] = 1.0,
+    start: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Recorded time to begin at.")
+    ] = 0.0,
+    end: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Recorded time to end at.")
+    ] = None,
+    no_trails: Annotated[
+        bool, typer.Option("--no-trails", help="Do not draw where rovers have been.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a video or pictures of a recording, without a screen.
+
+    Any simulator's recording can be drawn. Needs the extra 'mujoco' and a GL library: EGL or
+    OSMesa, whichever works, or the one that MUJOCO_GL names. A video needs ffmpeg; a folder gets
+    PNG files. Of a folder with several runs the newest is drawn.
+
+    Example:
+      pico-gz render runs -o video.mp4
+      pico-gz render runs -o frames --camera follow --rover 2 --fps 10 --start 5 --end 8
+    """
+    from pico_gz.run.video import RenderOptions, render_run  # needs numpy
+
+    width, _, height = size.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal() and len(size) < 12):
+        raise ConfigError(f"{size!r} is no size.", hint="For example --size 1920x1080")
+    options = RenderOptions(
+        camera=camera,
+        rover=rover,
+        width_px=int(width),
+        height_px=int(height),
+        fps=fps,
+        speed=speed,
+        start_s=start,
+        end_s=end,
+        trails=not no_trails,
+    )
+    last_s = time.monotonic()
+
+    def progress(done: int, of: int) -> None:
+        nonlocal last_s
+        if time.monotonic() - last_s >= _PROGRESS_S and not as_json:
+            last_s = time.monotonic()
+            print_progress(f"{done} of {of} pictures")
+
+    result = render_run(run, output, options, progress)
+    if as_json:
+        print_json(msgspec.to_builtins(result))
+    else:
+        print(f"Drawn: {result.output}, {result.frames} pictures, by {result.gl}")
 
 
 def diff(

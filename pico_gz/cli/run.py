@@ -106,7 +106,7 @@ def run(
     ] = "none",
     view: Annotated[
         str,
-        typer.Option(metavar="NAME", help="gazebo: its window shows what Lightweight computes."),
+        typer.Option(metavar="NAME", help="gazebo or mujoco: its window shows the run."),
     ] = "",
     port_offset: PortOffset = "0",
     allow_gcs_sysid: AllowGcsSysid = False,

@@ -58,8 +58,10 @@ from pico_gz.vehicle.autopilot.mission_files import ItemLists
 from pico_gz.vehicle.external.records import ExternalRadio
 
 if TYPE_CHECKING:
+    from pico_gz.gazebo.viewer import GazeboViewer
     from pico_gz.mavlink.fleet_mavlink import FleetMavlink
     from pico_gz.run.ardurover_fleet import ArduRoverFleet
+    from pico_gz.run.mujoco_pictures import MujocoViewer
     from pico_gz.vehicle.external.fdm_server import FdmServer
     from pico_gz.vehicle.external.releases import ArduRoverProgram
     from pico_gz.vehicle.rc.keyboard import Keyboard
@@ -377,14 +379,25 @@ class FleetRun:
     def _to_view(self, fleet: FleetConfig) -> FleetConfig:
         if not self.options.view:
             return fleet
+        if self.options.view == "mujoco":
+            from pico_gz.run.mujoco_pictures import require_screen
+
+            require_screen()
+            return fleet
         from pico_gz.run.gazebo_setup import fleet_to_view
 
         return fleet_to_view(fleet)
 
     def _open_view(self, opened: contextlib.ExitStack) -> None:
-        from pico_gz.run.gazebo_setup import open_viewer
+        viewer: GazeboViewer | MujocoViewer | None
+        if self.options.view == "mujoco":
+            from pico_gz.run.mujoco_pictures import MujocoViewer
 
-        viewer = open_viewer(self.fleet)
+            viewer = MujocoViewer(self.fleet)
+        else:
+            from pico_gz.run.gazebo_setup import open_viewer
+
+            viewer = open_viewer(self.fleet)
         if viewer is not None:
             opened.callback(viewer.close)
             self.bridge.after_step.add(viewer)

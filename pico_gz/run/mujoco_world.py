@@ -14,16 +14,20 @@ from pico_gz.gazebo.worlds.parts import BoxShape, CylinderShape, Placement, Visu
 from pico_gz.gazebo.worlds.skid_rover import skid_chassis
 from pico_gz.run.config.fleet import FleetConfig
 from pico_gz.run.simulators import make_world
+from pico_gz.simulator.world import World
 
 MUJOCO_WORLD_FILE = "world.xml"
 
 
-def mujoco_world(fleet: FleetConfig, *, rovers: Collection[int] | None = None) -> str:
+def mujoco_world(
+    fleet: FleetConfig, *, rovers: Collection[int] | None = None, world: World | None = None
+) -> str:
     """The world of a fleet as MJCF that MuJoCo's viewer opens by itself.
 
     Args:
         fleet: the fleet.
         rovers: ids of the vehicles in it; default: all.
+        world: default: the fleet's own.
 
     Raises:
         WorldTemplateError: its ground cannot be put into a MuJoCo world.
@@ -39,7 +43,7 @@ def mujoco_world(fleet: FleetConfig, *, rovers: Collection[int] | None = None) -
         for plan in fleet.vehicles
         if rovers is None or plan.id in rovers
     ]
-    return make_mjcf(make_world(fleet), placed, name=fleet.name, step_us=_step_us(fleet))
+    return make_mjcf(world or make_world(fleet), placed, name=fleet.name, step_us=_step_us(fleet))
 
 
 def _step_us(fleet: FleetConfig) -> int:

@@ -34,7 +34,8 @@ class RunOptions:
         rc: where radio control comes from.
         run_folder: where files of external autopilots go, a folder per vehicle.
         record_dir: folder that gets one folder for this run; ``None`` = no recording.
-        view: ``gazebo``: Gazebo shows what another simulator computes; empty: nothing does.
+        view: ``gazebo``: Gazebo shows what another simulator computes; ``mujoco``: MuJoCo's
+            viewer shows any run; empty: nothing does.
         contacts: whether rovers and obstacles block each other (Lightweight).
         mavlink: whether there is any MAVLink at all.
         control: whether the run can be controlled by ``pico-gz ctl``.
@@ -73,5 +74,5 @@ class RunOptions:
                 "--timeout belongs to --until-done.", hint="--duration S ends a run in any case."
             )
         check_rc_spec(self.rc)
-        if self.view not in ("", "gazebo"):
-            raise ConfigError(f"There is no view {self.view!r}.", hint="--view gazebo")
+        if self.view not in ("", "gazebo", "mujoco"):
+            raise ConfigError(f"There is no view {self.view!r}.", hint="--view gazebo|mujoco")
