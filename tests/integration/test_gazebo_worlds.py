@@ -136,6 +136,24 @@ def test_shipped_worlds_run(name, tmp_path):
     assert "failed to bind" not in output
 
 
+def test_the_number_of_contacts_is_read(tmp_path):
+    """With none at all a rover falls through the ground."""
+    change = "<max_contacts>1</max_contacts>", "<max_contacts>0</max_contacts>"
+    with WorldRig(tmp_path, fleet_text("pico_trail_freenove"), *change) as rig:
+        assert rig.drive(1.0, (0.0, 0.0)).heights_m[-1][2] < -1.0
+
+
+def test_the_policy_is_read(tmp_path):
+    """In turn, the systems need no threads of their own: one per rover and more are gone."""
+    counts = []
+    for word in ("true", "false"):
+        (tmp_path / word).mkdir()
+        text = f"[fleet]\ncount = 3\n[gazebo]\nparallel_postupdates = {word}\n"
+        with WorldRig(tmp_path / word, text) as rig:
+            counts.append(rig.threads)
+    assert counts[0] - counts[1] > 3, counts
+
+
 def test_skid_steering(tmp_path):
     spec = PRESETS["pico_trail_freenove"]
     with WorldRig(tmp_path, fleet_text(spec.preset)) as rig:

@@ -357,6 +357,12 @@ class GazeboSection(Table):
     """World file to start instead of a generated one, relative to the fleet file."""
     sensor_topics: bool = False
     """GPS, compass, barometer and lidar of Gazebo instead of the kit's models."""
+    sensors: bool = False
+    """Fit NavSat, magnetometer and barometer to generated rovers; sensor_topics does it too."""
+    max_contacts: Annotated[int, Interval(ge=1, le=100)] = 1
+    """Contact points of two touching shapes in a generated world; Gazebo's own default is 20."""
+    parallel_postupdates: bool = False
+    """Gazebo runs the last part of a step in one thread per system; slower with many rovers."""
     server_addr: str = "127.0.0.1"
     """Where Gazebo runs; on another host it is not started."""
     ardupilot_compat: bool = True
