@@ -363,6 +363,8 @@ class GazeboSection(Table):
     """Contact points of two touching shapes in a generated world; Gazebo's own default is 20."""
     parallel_postupdates: bool = False
     """Gazebo runs the last part of a step in one thread per system; slower with many rovers."""
+    overlap: bool = True
+    """Gazebo begins each step with the commands before, while autopilots compute theirs."""
     server_addr: str = "127.0.0.1"
     """Where Gazebo runs; on another host it is not started."""
     ardupilot_compat: bool = True
@@ -399,6 +401,8 @@ class GazeboOptions(Table):
     """Whether the kit generated the world, and so moved the plugins of external vehicles."""
     connect_timeout_s: NotNegative | None = None
     """Give up connecting after this time [s]; default: wait without end."""
+    overlap: bool | None = None
+    """The first exchange of a step begins with the commands before; default: as in [gazebo]."""
     bind_addr: str | None = None
     """Our own address; default: loopback for a simulator on this machine, else any."""
 
