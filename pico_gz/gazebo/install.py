@@ -79,9 +79,10 @@ def is_gazebo_program(name: str) -> bool:
 
 
 def knows_time_sync(plugin: Path) -> bool:
-    """Whether a plugin is of the newer kind, which ignores PWM 0 instead of reversing.
+    """Whether a plugin is of 2026 or later: PWM 0 is no output, and its records have flags.
 
-    The newer kind writes ``no_time_sync`` in its records, so the word is in the library.
+    It writes ``no_time_sync`` in every record, so the word is in the library. One of 2024 takes
+    PWM 0 for full reverse and sends neither flag.
     """
     try:
         return b"no_time_sync" in plugin.read_bytes()

@@ -8,7 +8,7 @@ import pytest
 from gazebo_world_rig import WorldRig, gazebo_environment
 
 from pico_gz.core.rover_spec import PRESETS
-from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo, knows_time_sync
 from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.sdformat import complaints
 from pico_gz.gazebo.worlds.folder import write_folder
@@ -152,6 +152,17 @@ def test_the_policy_is_read(tmp_path):
         with WorldRig(tmp_path / word, text) as rig:
             counts.append(rig.threads)
     assert counts[0] - counts[1] > 3, counts
+
+
+def test_the_plugin_does_what_its_age_says(tmp_path):
+    """PWM 0 and the flags of the records, by the age that ``doctor`` reports."""
+    is_new = knows_time_sync(find_gazebo().plugin)
+    with WorldRig(tmp_path, fleet_text("pico_trail_freenove")) as rig:
+        rig.drive(0.5, (0.0, 0.0))
+        record = rig.silence(1.0)
+    assert (record.no_time_sync, record.no_lockstep) == ((True, False) if is_new else (None, None))
+    speed_mps = math.hypot(*record.velocity_ned_mps)
+    assert speed_mps < 0.02 if is_new else speed_mps > 0.3
 
 
 def test_skid_steering(tmp_path):

@@ -305,6 +305,11 @@ GET_PLUGIN = (
     "Build github.com/ArduPilot/ardupilot_gazebo and set"
     f" {PLUGIN_PATH_VARIABLES[0]} to the folder of {PLUGIN_LIBRARY}."
 )
+# What a plugin does, by whether it knows no_time_sync.
+_PLUGIN_AGES = {
+    True: "PWM 0 is no output, records carry no_time_sync and no_lockstep",
+    False: "PWM 0 may be full reverse, which the kit never sends, records carry no flags",
+}
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|KEY")
 _VERSION = re.compile(r"\b(\d+)\.\d+\.\d+\S*")
 
@@ -353,9 +358,9 @@ def check_plugin() -> list[DoctorFinding]:
         _found(
             name="ArduPilot plugin",
             need=Need.GAZEBO,
-            version="knows no_time_sync" if newer else "from before no_time_sync",
-            detail=f"{plugin}, built {built}",
-            remedy="" if newer else "It takes PWM 0 for full reverse; the kit never sends that.",
+            version="of 2026 or later" if newer else "from before 2026",
+            detail=f"{plugin}, built {built}; {_PLUGIN_AGES[newer]}",
+            remedy="" if newer else f"The kit drives with both; to update: {GET_PLUGIN}",
         )
     ]
 

@@ -74,9 +74,11 @@ class TestGazebo:
         (old,) = doctor_checks.check_plugin()
         installed.write_bytes(b"\x7fELF..no_time_sync..")
         (new,) = doctor_checks.check_plugin()
-        assert old.version == "from before no_time_sync"
-        assert "full reverse" in old.remedy
-        assert new.version == "knows no_time_sync"
+        assert old.version == "from before 2026"
+        assert "full reverse" in old.detail
+        assert "update" in old.remedy
+        assert new.version == "of 2026 or later"
+        assert "PWM 0 is no output" in new.detail
 
     def test_the_reader_of_worlds_is_found(self, monkeypatch):
         monkeypatch.setattr(doctor_checks, "can_ask", lambda: True)
