@@ -297,6 +297,7 @@ def _text(path: Path) -> str:
 
 
 HARMONIC = 8
+JETTY = 10
 GET_GAZEBO = (
     "Gazebo Harmonic: sudo apt install gz-harmonic (packages.osrfoundation.org),"
     " or docker compose up, which needs nothing here."
@@ -321,13 +322,17 @@ def check_gazebo() -> list[DoctorFinding]:
         return [_missing(name="Gazebo", need=Need.GAZEBO, remedy=GET_GAZEBO)]
     code, text = ask([str(program), "sim", "--versions"])
     versions = [match.group(0) for match in _VERSION.finditer(text)] if code == 0 else []
-    if any(version.startswith(f"{HARMONIC}.") for version in versions):
-        version = next(v for v in versions if v.startswith(f"{HARMONIC}."))
-        return [
-            _found(
-                name="Gazebo", need=Need.GAZEBO, version=f"gz-sim {version}", detail=str(program)
-            )
-        ]
+    for major, note in ((HARMONIC, ""), (JETTY, ": Jetty, with which the kit was never run")):
+        version = next((v for v in versions if v.startswith(f"{major}.")), "")
+        if version:
+            return [
+                _found(
+                    name="Gazebo",
+                    need=Need.GAZEBO,
+                    version=f"gz-sim {version}",
+                    detail=f"{program}{note}",
+                )
+            ]
     what = f"it is gz-sim {', '.join(versions)}" if versions else _first_line(text)
     return [
         _missing(

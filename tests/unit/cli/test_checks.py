@@ -38,6 +38,12 @@ class TestGazebo:
         assert finding.state is State.FOUND
         assert finding.version.startswith("gz-sim 8.")
 
+    def test_jetty_is_found_and_called_untried(self, says, installed):
+        says(0, "10.4.0")
+        (finding,) = doctor_checks.check_gazebo()
+        assert (finding.state, finding.version) == (State.FOUND, "gz-sim 10.4.0")
+        assert "never run" in finding.detail
+
     @pytest.mark.parametrize(
         ("code", "text", "word"),
         [(0, "9.1.0", "9.1.0"), (1, "I have no sim", "I have no sim"), (-1, "", "nothing")],
