@@ -83,7 +83,7 @@ class GazeboLaunch:
         return environment
 
 
-# Gazebo allocates thousands of small blocks in every step: larger caches per thread save 2 to 10 %.
+# Gazebo allocates thousands of small blocks in every step: larger caches per thread save some %.
 _MALLOC = "glibc.malloc.tcache_count=512:glibc.malloc.tcache_max=8192"
 
 
