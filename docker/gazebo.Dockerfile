@@ -24,11 +24,11 @@ RUN apt-get update -q \
 
 # The plugin, as upstream has it. Without its camera plugins, which need OpenCV and GStreamer.
 FROM osrf AS plugin-builder
-# The commit (August 2024) is the one that was compiled and tried with Gazebo 8.14. Upstream has newer
-# ones, among them a check that servos are ready for output (September 2025): the pin moves when runs
-# with both have been compared.
+# The commit (April 2026) was compiled and driven with Gazebo 8.14, beside the pin before it (00aa219, August
+# 2024). PWM 0 is no output since September 2025, and every record carries no_time_sync and no_lockstep since
+# February 2026. The kit drives with both.
 ARG ARDUPILOT_GAZEBO_REPOSITORY=https://github.com/ArduPilot/ardupilot_gazebo.git
-ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
+ARG ARDUPILOT_GAZEBO_COMMIT=082a0fe231f6e63bc8d1598f1cba461d9e2ea7f5
 # hadolint ignore=DL3008
 RUN apt-get update -q \
     && apt-get install -y -q --no-install-recommends \
@@ -62,7 +62,7 @@ RUN /opt/pico-gz/bin/pip install --no-deps /source \
 
 FROM osrf AS gazebo
 ARG VERSION=0.2.0
-ARG ARDUPILOT_GAZEBO_COMMIT=00aa2194319361593e1560c848d9064ee18de442
+ARG ARDUPILOT_GAZEBO_COMMIT=082a0fe231f6e63bc8d1598f1cba461d9e2ea7f5
 LABEL org.opencontainers.image.title="pico-gz with Gazebo Harmonic" \
       org.opencontainers.image.version="${VERSION}" \
       pico_gz.ardupilot_gazebo="${ARDUPILOT_GAZEBO_COMMIT}"

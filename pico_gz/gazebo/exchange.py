@@ -269,6 +269,10 @@ class Exchange(ABC):
         self.stats.retries += 1
         return self._packet
 
+    def wait_anew(self, now_s: float) -> None:
+        """Count the wait for the frame that is out from now."""
+        self._timer.start(now_s)
+
     @property
     def retry_due_s(self) -> float:
         """When ``retry`` would give a packet, as long as the record is waited for."""

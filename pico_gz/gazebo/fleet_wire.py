@@ -53,6 +53,8 @@ MAX_TURN_S: Final = 0.010
 # A simulator needs a while to read what we needed a while to send: no frame is repeated
 # before this many times the time that sending to the whole fleet took.
 SENDING_SHARE: Final = 4.0
+# Frames that went ahead of a step this long ago were not left unanswered: no step was made.
+OLD_FRAME_S: Final = 0.1
 # How often a step that waits looks after stalls and newcomers.
 LOOK_S: Final = 0.010
 # How long replies to another client's packets may still arrive after a connection.
@@ -84,6 +86,7 @@ class FleetWire:
         # No frame is repeated before this.
         self._hold_s = 0.0
         self._may_be_late = False
+        self._went_ahead = False
 
     # --- set-up ---------------------------------------------------------------------------
 
@@ -122,12 +125,38 @@ class FleetWire:
         if self._may_be_late:
             self._drain()
         now_s = self._poller.now_s()
+        if self._went_ahead:
+            self._went_ahead = False
+            if now_s - self._asked_s > OLD_FRAME_S:
+                self._wait_anew(now_s)
         join_deadline_s = now_s + JOIN_PATIENCE_S
         self._start_frames(now_s)
         if self._collect_in_turn(deadline_s):
             self._stalled = False
             return []
         return self._collect_patiently(join_deadline_s, deadline_s)
+
+    def go_ahead(self) -> None:
+        """Send every vehicle's next frame with the commands of now; ``advance`` collects it.
+
+        The simulator then computes the first exchange of the next step while autopilots,
+        sensors and observers run. Not while somebody is late, joins or has left.
+        """
+        lanes = self.lanes.values()
+        if self._may_be_late or any(lane.joining or not lane.awaited for lane in lanes):
+            return
+        began_s = self._poller.now_s()
+        for lane in lanes:
+            lane.send(lane.exchange.start(began_s))
+        self._note_sending(began_s)
+        self._went_ahead = True
+
+    def _wait_anew(self, now_s: float) -> None:
+        """Count the wait for frames that went ahead from now: the run stood, not the simulator."""
+        self._asked_s = now_s
+        for lane in self.lanes.values():
+            if lane.exchange.waiting:
+                lane.exchange.wait_anew(now_s)
 
     def _collect_in_turn(self, deadline_s: float) -> bool:
         """Take every vehicle's records, one vehicle after the other; the usual step.

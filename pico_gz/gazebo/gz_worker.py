@@ -14,6 +14,8 @@ socket. sdformat reads one file from stdin and writes one JSON object to stdout.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import sys
@@ -97,14 +99,24 @@ def serve_topics(connection: Any, hub: TopicHub) -> None:
             return
 
 
+def _transport() -> Any:
+    """Harmonic's bindings, else those of Jetty."""
+    try:
+        from gz import transport13 as found
+    except ImportError:
+        for name in ("gz.transport15", "gz.transport"):
+            with contextlib.suppress(ImportError):
+                return importlib.import_module(name)
+        raise
+    return found
+
+
 class BoundNode:
     """A node of the real bindings."""
 
     def __init__(self) -> None:
-        from gz import transport13
-
-        self._transport = transport13
-        self._node = transport13.Node()
+        self._transport = _transport()
+        self._node = self._transport.Node()
         self.request_raw = self._node.request_raw
         self.subscribe_raw = self._node.subscribe_raw
         self.unsubscribe = self._node.unsubscribe
@@ -121,7 +133,10 @@ class BoundNode:
 
 def read_strictly(text: str) -> dict[str, list[dict[str, Any]]]:
     """Return the complaints of sdformat14: what it refuses, and what it only mentions."""
-    import sdformat14 as sdformat
+    try:
+        import sdformat14 as sdformat
+    except ImportError:
+        sdformat = importlib.import_module("sdformat16")
 
     usual = sdformat.ParserConfig()
     strict = sdformat.ParserConfig()

@@ -79,9 +79,10 @@ def is_gazebo_program(name: str) -> bool:
 
 
 def knows_time_sync(plugin: Path) -> bool:
-    """Whether a plugin is of the newer kind, which ignores PWM 0 instead of reversing.
+    """Whether a plugin is of 2026 or later: PWM 0 is no output, and its records have flags.
 
-    The newer kind writes ``no_time_sync`` in its records, so the word is in the library.
+    It writes ``no_time_sync`` in every record, so the word is in the library. One of 2024 takes
+    PWM 0 for full reverse and sends neither flag.
     """
     try:
         return b"no_time_sync" in plugin.read_bytes()
@@ -100,6 +101,11 @@ def _first_plugin(folders: Iterable[str]) -> Path | None:
 MODULE = "gz.transport13"
 APT_PACKAGE = "python3-gz-transport13"
 SDF_MODULE = "sdformat14"
+# What Gazebo Jetty (gz-sim 10) may call them; by its versions, never run here.
+LATER_MODULES = {
+    MODULE: ("gz.transport15", "gz.transport"),
+    SDF_MODULE: ("sdformat16",),
+}
 _SYSTEM_PATH = "/usr/bin:/usr/local/bin"
 _TIMEOUT_S = 3.0
 
@@ -111,10 +117,11 @@ def find_bindings(module: str = MODULE) -> str:
     environment that cannot see those. All use of them is in processes apart, so any Python
     will do.
     """
-    if _have_them(module):
+    names = (module, *LATER_MODULES.get(module, ()))
+    if any(map(_have_them, names)):
         return sys.executable
     system = shutil.which("python3", path=_SYSTEM_PATH)
-    return system if system and _has_them(system, module) else ""
+    return system if system and any(_has_them(system, name) for name in names) else ""
 
 
 def _have_them(module: str) -> bool:

@@ -169,9 +169,10 @@ class _Reader:
 # more than once. ``parent/child`` is for an element that differs by its parent. Elements without a
 # line hold text only. What is inside a ``<plugin>`` is up to the plugin.
 _TABLE = """
-sdf @version: world model
-world @name: physics gravity magnetic_field spherical_coordinates plugin* scene light* model*
-physics @name @type: max_step_size real_time_factor
+sdf @version @xmlns:gz: world model
+world @name: gz:policies physics gravity magnetic_field spherical_coordinates plugin* scene light* model*
+gz:policies: parallel_postupdates
+physics @name @type: max_step_size max_contacts real_time_factor
 spherical_coordinates: surface_model world_frame_orientation latitude_deg longitude_deg elevation heading_deg
 scene: ambient background grid
 light @name @type: pose cast_shadows diffuse specular direction
@@ -222,10 +223,10 @@ _COUNTS = {
     "direction": 3, "ambient": 4, "diffuse": 4, "specular": 4, "background": 4,
 }  # fmt: skip
 _SINGLE_NUMBERS = (
-    "max_step_size real_time_factor latitude_deg longitude_deg elevation heading_deg mass ixx iyy"
-    " izz radius length mu mu2 lower upper effort velocity damping update_rate mean stddev"
-    " bias_mean bias_stddev reference_altitude samples resolution min_angle max_angle min max"
-    " horizontal_fov width height near far"
+    "max_step_size max_contacts real_time_factor latitude_deg longitude_deg elevation heading_deg"
+    " mass ixx iyy izz radius length mu mu2 lower upper effort velocity damping update_rate mean"
+    " stddev bias_mean bias_stddev reference_altitude samples resolution min_angle max_angle min"
+    " max horizontal_fov width height near far"
 )
 NUMBER_COUNTS: dict[str, tuple[int, ...]] = {
     **{tag: (count,) for tag, count in _COUNTS.items()},
@@ -253,7 +254,8 @@ def elements() -> dict[str, Element]:
 
 
 def _parsed(line: str) -> tuple[str, Element]:
-    head, _, tail = line.partition(":")
+    # A colon ends the head; the one of ``gz:policies`` has no blank or end behind it.
+    head, _, tail = f"{line} ".partition(": ")
     name, *attributes = head.split()
     children = tail.split()
     return name, Element(

@@ -76,10 +76,15 @@ class GazeboLaunch:
         environment["GZ_SIM_SYSTEM_PLUGIN_PATH"] = _search_path(
             self.plugin_folders, base.get("GZ_SIM_SYSTEM_PLUGIN_PATH")
         )
+        environment.setdefault("GLIBC_TUNABLES", _MALLOC)
         # Gazebo recurses without end when it cannot write below its home.
         if not _is_writable_home(base.get("HOME", "")):
             environment["HOME"] = str(self.folder)
         return environment
+
+
+# Gazebo allocates thousands of small blocks in every step: larger caches per thread save some %.
+_MALLOC = "glibc.malloc.tcache_count=512:glibc.malloc.tcache_max=8192"
 
 
 def _search_path(folders: Sequence[Path], given: str | None) -> str:

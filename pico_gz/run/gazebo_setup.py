@@ -368,6 +368,7 @@ def gazebo_config(fleet: FleetConfig, options: Mapping[str, Any]) -> GazeboConfi
         ardupilot_compat=fleet.gazebo.ardupilot_compat,
         timeout_ms=fleet.gazebo.timeout_ms,
         physics_step_us=fleet.gazebo.physics_step_us,
+        overlap=fleet.gazebo.overlap,
         own_world=has_own_world(fleet),
     )
     moved = ("sensor_port", "actuator_port")

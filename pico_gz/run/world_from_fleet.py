@@ -94,6 +94,8 @@ def world_of_fleet(
         name=fleet.name,
         physics_step_us=fleet.gazebo.physics_step_us,
         real_time_factor=fleet.gazebo.real_time_factor,
+        max_contacts=fleet.gazebo.max_contacts,
+        parallel_postupdates=fleet.gazebo.parallel_postupdates,
         origin=GeoOrigin(
             lat_deg=fleet.origin.lat_deg, lon_deg=fleet.origin.lon_deg, alt_m=fleet.origin.alt_m
         ),
@@ -128,6 +130,7 @@ def _rover(
             plan.config.noise,
             fleet.gazebo.physics_step_us,
             altitude_m=fleet.origin.alt_m,
+            topics=fleet.gazebo.sensors or fleet.gazebo.sensor_topics,
             rangefinders=options.rangefinders,
             lidar=options.lidar,
             camera=options.camera,

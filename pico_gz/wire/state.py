@@ -46,6 +46,8 @@ _BARE_FIELDS = ("timestamp_s", "imu", "position_ned_m", "velocity_ned_mps")
 _OPTIONAL_FIELDS = tuple(name for name in StateRecord.__struct_fields__ if name not in _BARE_FIELDS)
 # timestamp, imu, gyro, accel_body, position, velocity and one attitude: what the plugin sends.
 _PLAIN_COLONS: Final = 7
+# The plugin of 2026 adds no_time_sync and no_lockstep to every record.
+_FLAG_COLONS: Final = 2
 
 
 def encode_state(record: StateRecord, extra: msgspec.Struct | None = None) -> bytes:
@@ -126,7 +128,9 @@ def read_state(data: bytes) -> tuple[StateRecord, bool]:
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as exc:
         raise _refusal(data, str(exc)) from exc
     colons = data.count(b":")
-    if colons != _PLAIN_COLONS:
+    has_flags = record.no_time_sync is not None and record.no_lockstep is not None
+    is_plain = colons == (_PLAIN_COLONS + _FLAG_COLONS if has_flags else _PLAIN_COLONS)
+    if not is_plain:
         _check_optional(record, colons, data)
     quat = record.quat_wxyz
     if quat is None:
@@ -135,7 +139,7 @@ def read_state(data: bytes) -> tuple[StateRecord, bool]:
         quat = quaternion_from_euler(*record.attitude_rad)
         record = msgspec.structs.replace(record, quat_wxyz=quat)
     _check_plausible(record, quat, data)
-    return record, colons != _PLAIN_COLONS
+    return record, not is_plain
 
 
 def _check_plausible(record: StateRecord, quat: Quaternion, data: bytes) -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from gazebo_support import on_leased_ports
@@ -62,11 +63,15 @@ class Drive:
 class WorldRig:
     """Vehicle 1 of a fleet in Gazebo; the others stand still."""
 
-    def __init__(self, folder, fleet_text):
+    def __init__(self, folder, fleet_text, *change):
         path = folder / "fleet.toml"
         path.write_text(fleet_text)
         self.fleet = on_leased_ports(load_fleet(path, environ={}))
-        write_folder(folder / "world", make_bundle(self.fleet).files)
+        files = make_bundle(self.fleet).files
+        if change:
+            assert change[0] in files["world.sdf"]
+            files["world.sdf"] = files["world.sdf"].replace(*change)
+        write_folder(folder / "world", files)
         self._log = (folder / "gazebo.log").open("w")
         self._process = subprocess.Popen(
             [str(find_gazebo().program), "sim", "-s", "-r", "-v", "2", "world.sdf"],
@@ -106,6 +111,20 @@ class WorldRig:
             self._process.kill()
             self._process.wait()
         self._log.close()
+
+    @property
+    def threads(self):
+        """How many threads this Gazebo has."""
+        return len(list(Path(f"/proc/{self._process.pid}/task").iterdir()))
+
+    def silence(self, seconds):
+        """Send PWM 0 on all channels, which no command of the kit does; the last record."""
+        step_us = self.fleet.time.step_us
+        exchange = self._adapter._wire.lanes[1].exchange
+        exchange.set_pwm((0,) * 16)
+        for _ in range(round(seconds * 1e6 / step_us)):
+            self._adapter.step(step_us)
+        return exchange.record
 
     def drive(self, seconds, motors, servos=()):
         """Hold a command, -1..1."""

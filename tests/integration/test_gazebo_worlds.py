@@ -8,7 +8,7 @@ import pytest
 from gazebo_world_rig import WorldRig, gazebo_environment
 
 from pico_gz.core.rover_spec import PRESETS
-from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo
+from pico_gz.gazebo.install import SDF_MODULE, find_bindings, find_gazebo, knows_time_sync
 from pico_gz.gazebo.lint import lint_file
 from pico_gz.gazebo.lint.sdformat import complaints
 from pico_gz.gazebo.worlds.folder import write_folder
@@ -134,6 +134,35 @@ def test_shipped_worlds_run(name, tmp_path):
     assert "[Err]" not in output
     assert "Failed to load" not in output
     assert "failed to bind" not in output
+
+
+def test_the_number_of_contacts_is_read(tmp_path):
+    """With none at all a rover falls through the ground."""
+    change = "<max_contacts>1</max_contacts>", "<max_contacts>0</max_contacts>"
+    with WorldRig(tmp_path, fleet_text("pico_trail_freenove"), *change) as rig:
+        assert rig.drive(1.0, (0.0, 0.0)).heights_m[-1][2] < -1.0
+
+
+def test_the_policy_is_read(tmp_path):
+    """In turn, the systems need no threads of their own: one per rover and more are gone."""
+    counts = []
+    for word in ("true", "false"):
+        (tmp_path / word).mkdir()
+        text = f"[fleet]\ncount = 3\n[gazebo]\nparallel_postupdates = {word}\n"
+        with WorldRig(tmp_path / word, text) as rig:
+            counts.append(rig.threads)
+    assert counts[0] - counts[1] > 3, counts
+
+
+def test_the_plugin_does_what_its_age_says(tmp_path):
+    """PWM 0 and the flags of the records, by the age that ``doctor`` reports."""
+    is_new = knows_time_sync(find_gazebo().plugin)
+    with WorldRig(tmp_path, fleet_text("pico_trail_freenove")) as rig:
+        rig.drive(0.5, (0.0, 0.0))
+        record = rig.silence(1.0)
+    assert (record.no_time_sync, record.no_lockstep) == ((True, False) if is_new else (None, None))
+    speed_mps = math.hypot(*record.velocity_ned_mps)
+    assert speed_mps < 0.02 if is_new else speed_mps > 0.3
 
 
 def test_skid_steering(tmp_path):

@@ -297,6 +297,7 @@ def _text(path: Path) -> str:
 
 
 HARMONIC = 8
+JETTY = 10
 GET_GAZEBO = (
     "Gazebo Harmonic: sudo apt install gz-harmonic (packages.osrfoundation.org),"
     " or docker compose up, which needs nothing here."
@@ -305,6 +306,11 @@ GET_PLUGIN = (
     "Build github.com/ArduPilot/ardupilot_gazebo and set"
     f" {PLUGIN_PATH_VARIABLES[0]} to the folder of {PLUGIN_LIBRARY}."
 )
+# What a plugin does, by whether it knows no_time_sync.
+_PLUGIN_AGES = {
+    True: "PWM 0 is no output, records carry no_time_sync and no_lockstep",
+    False: "PWM 0 may be full reverse, which the kit never sends, records carry no flags",
+}
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|KEY")
 _VERSION = re.compile(r"\b(\d+)\.\d+\.\d+\S*")
 
@@ -316,13 +322,17 @@ def check_gazebo() -> list[DoctorFinding]:
         return [_missing(name="Gazebo", need=Need.GAZEBO, remedy=GET_GAZEBO)]
     code, text = ask([str(program), "sim", "--versions"])
     versions = [match.group(0) for match in _VERSION.finditer(text)] if code == 0 else []
-    if any(version.startswith(f"{HARMONIC}.") for version in versions):
-        version = next(v for v in versions if v.startswith(f"{HARMONIC}."))
-        return [
-            _found(
-                name="Gazebo", need=Need.GAZEBO, version=f"gz-sim {version}", detail=str(program)
-            )
-        ]
+    for major, note in ((HARMONIC, ""), (JETTY, ": Jetty, with which the kit was never run")):
+        version = next((v for v in versions if v.startswith(f"{major}.")), "")
+        if version:
+            return [
+                _found(
+                    name="Gazebo",
+                    need=Need.GAZEBO,
+                    version=f"gz-sim {version}",
+                    detail=f"{program}{note}",
+                )
+            ]
     what = f"it is gz-sim {', '.join(versions)}" if versions else _first_line(text)
     return [
         _missing(
@@ -353,9 +363,9 @@ def check_plugin() -> list[DoctorFinding]:
         _found(
             name="ArduPilot plugin",
             need=Need.GAZEBO,
-            version="knows no_time_sync" if newer else "from before no_time_sync",
-            detail=f"{plugin}, built {built}",
-            remedy="" if newer else "It takes PWM 0 for full reverse; the kit never sends that.",
+            version="of 2026 or later" if newer else "from before 2026",
+            detail=f"{plugin}, built {built}; {_PLUGIN_AGES[newer]}",
+            remedy="" if newer else f"The kit drives with both; to update: {GET_PLUGIN}",
         )
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pico_gz.gazebo.lint import rules_plugin, rules_rover, rules_world, sdformat
+from pico_gz.gazebo.lint import rules_cost, rules_plugin, rules_rover, rules_world, sdformat
 from pico_gz.gazebo.lint.document import Finding, Rule, Severity, Trap, open_scene
 from pico_gz.gazebo.sdf import MAX_BYTES, SdfError, parse_sdf
 
@@ -33,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     *rules_plugin.RULES,
     *rules_rover.RULES,
     *rules_world.RULES,
+    *rules_cost.RULES,
 )
 
 

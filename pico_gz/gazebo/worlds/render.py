@@ -107,6 +107,8 @@ class WorldSpec:
         name: of the world, part of its topics.
         physics_step_us: Gazebo's step.
         real_time_factor: 0: as fast as it goes.
+        max_contacts: points at which two shapes touch, at most.
+        parallel_postupdates: a thread per system for the last part of a step.
         origin: of the spherical coordinates.
         magnetic_enu_tesla: the earth's field, x east, y north, z up.
         ground: what all models stand on.
@@ -124,6 +126,8 @@ class WorldSpec:
     obstacles: tuple[StaticModel, ...] = ()
     rovers: tuple[RoverModel, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    max_contacts: int = 1
+    parallel_postupdates: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that clash and ports that two plugins would share."""
@@ -136,6 +140,11 @@ class WorldSpec:
     def step_s(self) -> float:
         """Gazebo's step in seconds."""
         return self.physics_step_us / US_PER_S
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether some rover carries the sensors that only topics publish."""
+        return any(rover.plugin and rover.sensors.topics for rover in self.rovers)
 
     @property
     def needs_rendering(self) -> bool:

@@ -44,6 +44,7 @@ class SensorFit:
         imu_rate_hz: at least the physics rate.
         accel: noise [m/s^2]; ``gyro`` [rad/s], ``magnetometer`` [gauss], ``pressure`` [Pa].
         altitude_m: of the world's origin, which the pressure sensor adds.
+        topics: NavSat, magnetometer and barometer, which nobody but readers of topics needs.
         beams_deg: bearings of rangefinders, clockwise from the bow; they need rendering.
         lidar: a scanner that looks all around; needs rendering.
         camera: one that looks ahead; needs rendering.
@@ -55,6 +56,7 @@ class SensorFit:
     magnetometer: Gaussian = Gaussian()
     pressure: Gaussian = Gaussian()
     altitude_m: float = 0.0
+    topics: bool = False
     beams_deg: tuple[float, ...] = ()
     lidar: bool = False
     camera: bool = False
@@ -81,6 +83,7 @@ def fit_sensors(
     physics_step_us: int,
     *,
     altitude_m: float = 0.0,
+    topics: bool = False,
     rangefinders: bool = False,
     lidar: bool = False,
     camera: bool = False,
@@ -100,6 +103,7 @@ def fit_sensors(
         magnetometer=Gaussian(sigma=scale * compass.white),
         pressure=Gaussian(sigma=scale * barometer.white, bias_sigma=scale * barometer.turn_on),
         altitude_m=altitude_m,
+        topics=topics,
         beams_deg=spec.rangefinders_deg if rangefinders else (),
         lidar=lidar,
         camera=camera,

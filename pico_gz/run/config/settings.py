@@ -370,6 +370,14 @@ class GazeboSection(Table):
     """World file to start instead of a generated one, relative to the fleet file."""
     sensor_topics: bool = False
     """GPS, compass, barometer and lidar of Gazebo instead of the kit's models."""
+    sensors: bool = False
+    """Fit NavSat, magnetometer and barometer to generated rovers; sensor_topics does it too."""
+    max_contacts: Annotated[int, Interval(ge=1, le=100)] = 1
+    """Contact points of two touching shapes in a generated world; Gazebo's own default is 20."""
+    parallel_postupdates: bool = False
+    """Gazebo runs the last part of a step in one thread per system; slower with many rovers."""
+    overlap: bool = True
+    """Gazebo begins each step with the commands before, while autopilots compute theirs."""
     server_addr: str = "127.0.0.1"
     """Where Gazebo runs; on another host it is not started."""
     ardupilot_compat: bool = True
@@ -406,6 +414,8 @@ class GazeboOptions(Table):
     """Whether the kit generated the world, and so moved the plugins of external vehicles."""
     connect_timeout_s: NotNegative | None = None
     """Give up connecting after this time [s]; default: wait without end."""
+    overlap: bool | None = None
+    """The first exchange of a step begins with the commands before; default: as in [gazebo]."""
     bind_addr: str | None = None
     """Our own address; default: loopback for a simulator on this machine, else any."""
 

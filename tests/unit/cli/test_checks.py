@@ -38,6 +38,12 @@ class TestGazebo:
         assert finding.state is State.FOUND
         assert finding.version.startswith("gz-sim 8.")
 
+    def test_jetty_is_found_and_called_untried(self, says, installed):
+        says(0, "10.4.0")
+        (finding,) = doctor_checks.check_gazebo()
+        assert (finding.state, finding.version) == (State.FOUND, "gz-sim 10.4.0")
+        assert "never run" in finding.detail
+
     @pytest.mark.parametrize(
         ("code", "text", "word"),
         [(0, "9.1.0", "9.1.0"), (1, "I have no sim", "I have no sim"), (-1, "", "nothing")],
@@ -74,9 +80,11 @@ class TestGazebo:
         (old,) = doctor_checks.check_plugin()
         installed.write_bytes(b"\x7fELF..no_time_sync..")
         (new,) = doctor_checks.check_plugin()
-        assert old.version == "from before no_time_sync"
-        assert "full reverse" in old.remedy
-        assert new.version == "knows no_time_sync"
+        assert old.version == "from before 2026"
+        assert "full reverse" in old.detail
+        assert "update" in old.remedy
+        assert new.version == "of 2026 or later"
+        assert "PWM 0 is no output" in new.detail
 
     def test_the_reader_of_worlds_is_found(self, monkeypatch):
         monkeypatch.setattr(doctor_checks, "can_ask", lambda: True)

@@ -1,9 +1,11 @@
 """Where Gazebo and the plugin are looked for."""
 
 import os
+import sys
 
 import pytest
 
+from pico_gz.gazebo import install
 from pico_gz.gazebo.install import PLUGIN_LIBRARY, find_gazebo, is_gazebo_program
 
 
@@ -66,3 +68,11 @@ def test_without_gz_that_is_the_problem(tmp_path):
 )
 def test_who_may_be_a_gazebo(name, is_one):
     assert is_gazebo_program(name) is is_one
+
+
+@pytest.mark.parametrize("name", ["gz.transport13", "gz.transport15", "gz.transport"])
+def test_bindings_of_harmonic_and_jetty_are_found_by_name(monkeypatch, name):
+    monkeypatch.setattr(install, "_have_them", lambda module: module == name)
+    monkeypatch.setattr(install, "_has_them", lambda python, module: False)
+    assert install.find_bindings() == sys.executable
+    assert install.find_bindings(install.SDF_MODULE) == ""

@@ -42,16 +42,34 @@ def ports(root):
 
 
 def test_systems():
-    root = parse(world_text(default_fleet(environ={})))
-    basic = ["Physics", "UserCommands", "SceneBroadcaster"]
-    basic += ["Imu", "Magnetometer", "AirPressure", "NavSat"]
-    assert systems(root) == basic
-    magnetometer = root.find("world/plugin[@name='gz::sim::systems::Magnetometer']")
-    assert magnetometer.findtext("use_earth_frame_ned") == "false"
+    basic = ["Physics", "UserCommands", "SceneBroadcaster", "Imu"]
+    assert systems(parse(world_text(default_fleet(environ={})))) == basic
     for option in ("lidar", "camera"):
         text = world_text(default_fleet(environ={}), **{option: True})
         assert systems(parse(text)) == [*basic, "Sensors"]
         assert check_sdf(text) == []
+
+
+@pytest.mark.parametrize("key", ["sensors", "sensor_topics"])
+def test_sensors_that_only_topics_publish(tmp_path, key):
+    text = world_text(fleet_of(tmp_path, f"[gazebo]\n{key} = true\n"))
+    root = parse(text)
+    assert systems(root)[4:] == ["Magnetometer", "AirPressure", "NavSat"]
+    magnetometer = root.find("world/plugin[@name='gz::sim::systems::Magnetometer']")
+    assert magnetometer.findtext("use_earth_frame_ned") == "false"
+    assert check_sdf(text) == []
+    assert {finding.rule for finding in lint_text(text)} == {"unread-sensors"}
+
+
+def test_what_was_the_rule_can_be_had_again(tmp_path):
+    slow = "[gazebo]\nmax_contacts = 20\nparallel_postupdates = true\n"
+    text = world_text(fleet_of(tmp_path, slow))
+    assert "<max_contacts>20<" in text
+    assert {finding.rule for finding in lint_text(text)} == {
+        "parallel-postupdates",
+        "many-contacts",
+    }
+    assert lint_text(world_text(fleet_of(tmp_path, ""))) == []
 
 
 def test_rangefinders_need_rendering_only_where_there_are_some(tmp_path):

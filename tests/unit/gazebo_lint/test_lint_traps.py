@@ -10,6 +10,7 @@ from pico_gz.gazebo.lint import (
     NO_SDF,
     NOT_READABLE,
     lint_text,
+    rules_cost,
     rules_plugin,
     rules_rover,
     rules_world,
@@ -38,6 +39,10 @@ INCLUDE = (
     '<imuName>imu</imuName><control channel="0"/></plugin></include></world>'
 )
 AIRPLANE, AIRPLANE_END = (f"<{end}modelXYZToAirplaneXForwardZDown>" for end in ("", "/"))
+POLICIES = "<gz:policies><parallel_postupdates>false</parallel_postupdates></gz:policies>"
+STEP = "<max_step_size>0.002</max_step_size>"
+_third, _third_text = second_rover(9022)
+THREE = [second_rover(9012), (_third, _third_text.replace('"other"', '"third"'))]
 CYLINDER = "<cylinder><radius>0.03</radius><length>0.02</length></cylinder>"
 
 # (trap, severity, what is on the line that is told, changes)
@@ -192,6 +197,21 @@ BAD = [
         "ignition",
         [("gz-sim-physics-system", "ignition-gazebo-physics-system")],
     ),
+    (rules_cost.UNREAD_SENSORS, NOTE, "navsat", THREE),
+    (rules_cost.PARALLEL_POSTUPDATES, NOTE, "<world", THREE),
+    (
+        rules_cost.PARALLEL_POSTUPDATES,
+        NOTE,
+        "<gz:policies>",
+        [*THREE, (PHYSICS, POLICIES.replace("false", "true") + PHYSICS)],
+    ),
+    (rules_cost.MANY_CONTACTS, NOTE, "<physics", THREE),
+    (
+        rules_cost.MANY_CONTACTS,
+        NOTE,
+        "<physics",
+        [*THREE, (STEP, f"{STEP}<max_contacts>4</max_contacts>")],
+    ),
 ]
 
 
@@ -228,7 +248,7 @@ def test_every_trap_has_a_bad_example():
     shown = {trap.name for trap, *_ in BAD}
     shown |= {"no-control", "loopback-in-container", NO_SDF.name, NOT_READABLE.name}
     shown |= {"unknown-element", "sdformat-refuses", "sdformat-warns"}  # test_lint_elements
-    modules = (rules_plugin, rules_rover, rules_world, sdformat)
+    modules = (rules_cost, rules_plugin, rules_rover, rules_world, sdformat)
     traps = [v for module in modules for v in vars(module).values() if isinstance(v, Trap)]
     assert {trap.name for trap in traps} <= shown
     assert all(trap.why.endswith(".") and trap.fix for trap in traps)
@@ -237,7 +257,7 @@ def test_every_trap_has_a_bad_example():
 def test_every_rule_is_documented():
     page = (Path(__file__).parents[3] / "docs/worlds.md").read_text()
     listed = set(re.findall(r"`([a-z-]+)`", page.partition("| Rule |")[2]))
-    modules = (rules_plugin, rules_rover, rules_world, sdformat)
+    modules = (rules_cost, rules_plugin, rules_rover, rules_world, sdformat)
     traps = [v for module in modules for v in vars(module).values() if isinstance(v, Trap)]
     names = {trap.name for trap in (*traps, NO_SDF, NOT_READABLE)}
     assert names <= listed
@@ -272,6 +292,17 @@ def test_every_rule_is_documented():
             [('<pose degrees="true">0 0 0 180 0 0', "<pose>0 0 0 3.14159 0 0")], id="radians"
         ),
         pytest.param([second_rover(9012)], id="ports of their own"),
+        pytest.param(
+            [
+                (NAVSAT, ""),
+                ('<sensor name="navsat" type="navsat"/>', ""),
+                (STEP, f"{STEP}<max_contacts>1</max_contacts>"),
+                (PHYSICS, POLICIES + PHYSICS),
+                ("  </world>", THREE[0][1].replace('<sensor name="navsat" type="navsat"/>', "")),
+                ("  </world>", THREE[1][1].replace('<sensor name="navsat" type="navsat"/>', "")),
+            ],
+            id="three rovers that cost little",
+        ),
         pytest.param(
             [
                 ('channel="0"', 'channel="16"'),
