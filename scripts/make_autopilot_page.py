@@ -147,9 +147,9 @@ def tables() -> str:
             "## Mission, fence and rally items\n",
             *items(),
             "## Messages\n",
-            "Rates are per second of simulation time. A run faster than real time sends at most "
-            "four times the rate per second of wall time, so a link is not flooded; heartbeats "
-            "come once per second of wall time.\n",
+            "Rates are per second of simulation time at any speed of the run, as ArduPilot's are. "
+            "Only a link on which nobody has spoken yet is held to four times the rate per second "
+            "of wall time. Heartbeats come once per second of wall time.\n",
             *messages(),
             "## Failsafe actions\n",
             f"{actions}. `FS_ACTION`, `FENCE_ACTION` and `BATT_FS_*_ACT` take those of their range "

@@ -122,7 +122,8 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     time_us: int
     mode: Mode
     armed: bool
-    active: bool  # a mode that drives by itself, or armed: MAV_STATE_ACTIVE
+    active: bool  # MAV_STATE_ACTIVE: any mode but HOLD, armed or not, as ArduRover reports it
+    critical: bool = False  # MAV_STATE_CRITICAL: a failsafe is in force
     roll_rad: float = 0.0
     pitch_rad: float = 0.0
     yaw_rad: float = 0.0

@@ -70,6 +70,7 @@ def make_mavlink(
     Raises:
         ConfigError: the signing key cannot be used.
     """
+    wind_ned_mps = (fleet.wind.north_mps, fleet.wind.east_mps, 0.0)
     plans = [
         VehicleLinkPlan(
             plan.id,
@@ -79,6 +80,7 @@ def make_mavlink(
                 *plan.links,
             ),
             truth.of(plan.id),
+            lambda: wind_ned_mps,
         )
         for plan in fleet.vehicles
         if plan.id in vehicles

@@ -196,8 +196,7 @@ class AutoMode(RoverMode):
             rover.navigator.reversed = item.param1 == 1.0
         elif item.command == MissionCommand.DO_SET_HOME:
             if item.param1 == 1.0 or not (item.lat_e7 or item.lon_e7):
-                lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
-                rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+                rover.set_home_here()
             else:
                 rover.set_home(item.lat_e7, item.lon_e7, item.alt_m)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _PERIOD_US: Final = 20_000
 _SLOW_EVERY: Final = 5
 _SAVE_EVERY: Final = 50
+_HOME_EVERY: Final = 50
 _STALL_US: Final = 200_000
 _READY_SAMPLES: Final = 40
 _BANNER = "ArduRover V4.6.0 (pico_gz)"
@@ -145,6 +146,8 @@ class RoverAutopilot(Snapshot, GcsVehicle):
             self._leave_initialising()
         if rover.estimator.frame is not None and not rover.home.valid:
             self._take_home()
+        elif not rover.armed and self._loops % _HOME_EVERY == 0:
+            rover.follow_home()
         rover.estimator.watch_imu(rover.outputs.steering)
         self._battery.update(platform, now_us)
         self._switches.check(rover, self)
@@ -197,7 +200,13 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         platform = self._platform
         servo_us = platform.servo_outputs_us() if platform is not None else ()
         ready = not arming_problems(self._rover, self._battery, self._failsafe)
-        return build_telemetry(self._rover, self._battery, servo_us, ready)
+        return build_telemetry(
+            self._rover,
+            self._battery,
+            servo_us,
+            ready=ready,
+            critical=self._failsafe.in_force(self._rover),
+        )
 
     def drain_texts(self) -> list[StatusText]:
         if not self._rover.texts:
@@ -260,14 +269,15 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         if self._rover.estimator.frame is None:
             return Result.TEMPORARILY_REJECTED
         self._rover.set_home(lat_e7, lon_e7, alt_m)
+        self._rover.home.locked = True
         return Result.ACCEPTED
 
     def set_home_here(self) -> Result:
         rover = self._rover
         if not rover.position_valid():
             return Result.FAILED
-        lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
-        rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+        rover.set_home_here()
+        rover.home.locked = True
         return Result.ACCEPTED
 
     def change_speed(self, speed_mps: float) -> Result:
