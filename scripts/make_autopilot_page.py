@@ -78,6 +78,7 @@ def items() -> list[str]:
     """Mission, fence and rally items."""
     kinds = {
         "Mission": mission._MISSION_COMMANDS,
+        "Mission: accepted, reported and skipped": mission.SKIPPED_COMMANDS,
         "Fence": mission._FENCE_COMMANDS,
         "Rally": [mission.MissionCommand.RALLY_POINT],
     }

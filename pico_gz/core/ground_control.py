@@ -320,6 +320,9 @@ class GcsVehicle(Protocol):
     def calibrate(self, params: Sequence[float]) -> Result:
         """PREFLIGHT_CALIBRATION with its seven parameters."""
 
+    def do_command(self, command: int, params: Sequence[float]) -> Result:
+        """Switch a servo, relay, fence, aux function or motor, by the number of ``MAV_CMD``."""
+
     def reboot(self) -> Result:
         """Start again as after power-on; parameters and lists are kept. Denied while armed."""
 

@@ -28,6 +28,7 @@ from pico_gz.run.vehicle_setup import MissionStarter, give_mission
 ALL_VEHICLES = 0
 NAMED_REFUSALS = 5
 MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)
+_NOT_ARMED_IN = (Mode.RTL, Mode.SMART_RTL)
 
 
 class VehicleCommands:
@@ -96,7 +97,12 @@ class VehicleCommands:
 
         def change(vehicle_id: int, pilot: GcsVehicle) -> None:
             self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
-            if arms:
+            if arms and mode in _NOT_ARMED_IN and not pilot.telemetry().armed:
+                # Armed on the spot first; that it can get into the mode is known by now.
+                pilot.set_mode(Mode.HOLD)
+                self._arm(vehicle_id, pilot)
+                self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
+            elif arms:
                 self._arm(vehicle_id, pilot)
 
         self._each(request, change)

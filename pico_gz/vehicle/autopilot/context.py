@@ -12,6 +12,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.vehicle.autopilot.actions import BoardOutputs
 from pico_gz.vehicle.autopilot.control import (
     ServoOutputs,
     SpeedController,
@@ -76,8 +77,8 @@ class RoverContext(Snapshot):
         "speed", "speed_mps", "store", "texts", "turn",
     )  # fmt: skip
     __slots__ = (
-        *_state_fields, "_fixed_e7", "_fixed_frame", "_top_mps", "_waypoint_mps", "drive_kind",
-        "on_text", "values",
+        *_state_fields, "_fixed_e7", "_fixed_frame", "_top_mps", "_waypoint_mps", "board",
+        "drive_kind", "on_text", "values",
     )  # fmt: skip
     _state_types: ClassVar[Mapping[str, Any]] = {"texts": list[StatusText]}
 
@@ -85,6 +86,7 @@ class RoverContext(Snapshot):
         self, overrides: Mapping[str, float] | None, drive: DriveKind, param_file: Path | None
     ) -> None:
         self.drive_kind = drive
+        self.board = BoardOutputs()
         self.texts: deque[StatusText] = deque(maxlen=_MAX_TEXTS)
         self.on_text: Callable[[StatusText], None] | None = None
         self.params = ParamStore(overrides, file=param_file, report=self.say)

@@ -234,6 +234,7 @@ class GuidedCommands(GcsGuided):
             changed = modes.change(Mode.GUIDED, "GCS")
             if changed is not Result.ACCEPTED:
                 return changed
-        if modes.current.number is not Mode.GUIDED:
+        in_auto = modes.current.number is Mode.AUTO and modes.auto.takes_targets
+        if modes.current.number is not Mode.GUIDED and not in_auto:
             return Result.TEMPORARILY_REJECTED
         return Result.ACCEPTED if self._rover.position_valid() else Result.FAILED
