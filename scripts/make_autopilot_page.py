@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pico_gz.core.ground_control import Mode  # noqa: E402
-from pico_gz.mavlink import commands, missions, params, setpoints, streams  # noqa: E402
+from pico_gz.mavlink import commands, files, missions, params, setpoints, streams  # noqa: E402
 from pico_gz.mavlink.codec import mav  # noqa: E402
 from pico_gz.vehicle.autopilot import (  # noqa: E402
     mission,
@@ -97,6 +97,7 @@ def messages() -> list[str]:
         commands.CommandService,
         missions.MissionService,
         params.ParamService,
+        files.FileService,
         setpoints.SetpointService,
     ]
     heard = {mav.MAVLINK_MSG_ID_HEARTBEAT}

@@ -22,6 +22,7 @@ from pico_gz.errors import (
 )
 from pico_gz.mavlink.commands import CommandService
 from pico_gz.mavlink.endpoint import FleetShared, Inject, VehicleEndpoint
+from pico_gz.mavlink.files import FileService
 from pico_gz.mavlink.link_router import LinkRouter
 from pico_gz.mavlink.links import MavlinkCounters, OpenLink
 from pico_gz.mavlink.missions import MissionService
@@ -40,7 +41,7 @@ _UPDATES_US: Final = 100_000
 _EXPIRE_US: Final = 1_000_000
 _GCS_SYSTEM_ID: Final = 255
 _FLEET = "The fleet"
-SERVICES = (ParamService, MissionService, CommandService, SetpointService)
+SERVICES = (ParamService, FileService, MissionService, CommandService, SetpointService)
 
 
 def monotonic_us() -> int:

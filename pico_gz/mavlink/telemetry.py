@@ -403,9 +403,10 @@ _CUSTOM_VERSION = list(b"pico_gz0")
 _NO_VERSION = [0] * 8
 _MODE_NOT_SELECTABLE: Final = 2
 
-# FTP is refused, so its bit stays clear; the rest is what the services here really do.
+# What the services here really do.
 CAPABILITIES = (
     mav.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
+    | mav.MAV_PROTOCOL_CAPABILITY_FTP
     | mav.MAV_PROTOCOL_CAPABILITY_MISSION_INT
     | mav.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
     | mav.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET

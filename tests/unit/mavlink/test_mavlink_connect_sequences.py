@@ -67,9 +67,10 @@ def test_qgroundcontrol(ground):
         (ack,) = station.ask(request(msg_id), "COMMAND_ACK")
         assert ack.result == 3
 
-    # 4. Parameters by file: refused at once with "file not found".
-    (nak,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
-    assert (nak.payload[3], nak.payload[12]) == (129, 10)
+    # 4. Parameters by file: opened at once (their contents: see the tests of files).
+    assert version.capabilities & 32
+    (ack,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
+    assert ack.payload[3] == 128
 
     # 5. Parameters by message, and a gap filled by index.
     values = load_parameters(ground, station)
@@ -130,8 +131,8 @@ def test_mission_planner(ground):
     assert any(text.startswith("ArduRover V4.6.0") for text in texts)
 
     # 5. Parameters by file, else by message: no holes, nothing numbered 65535.
-    (nak,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
-    assert nak.payload[12] == 10
+    (ack,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
+    assert ack.payload[3] == 128
     values = load_parameters(ground, station)
     check_parameters(ground, values, "Mission Planner 1.3.83")
     assert [m.param_index for m in values] == list(range(ground.vehicle.params.count()))

@@ -306,7 +306,7 @@ def test_version_and_capabilities():
     assert version.capabilities & 64  # SET_ATTITUDE_TARGET
     assert version.capabilities & 16_384  # fence
     assert version.capabilities & 32_768  # rally
-    assert not version.capabilities & 32  # no FTP
+    assert version.capabilities & 32  # FTP
 
 
 def test_modes_are_numbered_without_holes():
