@@ -283,7 +283,7 @@ class Estimator(Snapshot):
             return
         north_m, east_m, _down = frame.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
         then = self.position.recall(now_us - self._gps_delay_us)
-        self.position.fuse_fix(now_us, then, north_m, east_m)
+        self.position.fuse_fix(now_us, then, north_m, east_m, self.parked)
         if not self.position.credible:
             return
         self.gps_us = now_us
