@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pico_gz.core.ground_control import Mode  # noqa: E402
-from pico_gz.mavlink import commands, missions, params, setpoints, streams  # noqa: E402
+from pico_gz.mavlink import commands, files, missions, params, setpoints, streams  # noqa: E402
 from pico_gz.mavlink.codec import mav  # noqa: E402
 from pico_gz.vehicle.autopilot import (  # noqa: E402
     mission,
@@ -78,6 +78,7 @@ def items() -> list[str]:
     """Mission, fence and rally items."""
     kinds = {
         "Mission": mission._MISSION_COMMANDS,
+        "Mission: accepted, reported and skipped": mission.SKIPPED_COMMANDS,
         "Fence": mission._FENCE_COMMANDS,
         "Rally": [mission.MissionCommand.RALLY_POINT],
     }
@@ -96,6 +97,7 @@ def messages() -> list[str]:
         commands.CommandService,
         missions.MissionService,
         params.ParamService,
+        files.FileService,
         setpoints.SetpointService,
     ]
     heard = {mav.MAVLINK_MSG_ID_HEARTBEAT}
@@ -147,9 +149,9 @@ def tables() -> str:
             "## Mission, fence and rally items\n",
             *items(),
             "## Messages\n",
-            "Rates are per second of simulation time. A run faster than real time sends at most "
-            "four times the rate per second of wall time, so a link is not flooded; heartbeats "
-            "come once per second of wall time.\n",
+            "Rates are per second of simulation time at any speed of the run, as ArduPilot's are. "
+            "Only a link on which nobody has spoken yet is held to four times the rate per second "
+            "of wall time. Heartbeats come once per second of wall time.\n",
             *messages(),
             "## Failsafe actions\n",
             f"{actions}. `FS_ACTION`, `FENCE_ACTION` and `BATT_FS_*_ACT` take those of their range "

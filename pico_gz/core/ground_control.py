@@ -122,7 +122,8 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     time_us: int
     mode: Mode
     armed: bool
-    active: bool  # a mode that drives by itself, or armed: MAV_STATE_ACTIVE
+    active: bool  # MAV_STATE_ACTIVE: any mode but HOLD, armed or not, as ArduRover reports it
+    critical: bool = False  # MAV_STATE_CRITICAL: a failsafe is in force
     roll_rad: float = 0.0
     pitch_rad: float = 0.0
     yaw_rad: float = 0.0
@@ -318,6 +319,9 @@ class GcsVehicle(Protocol):
 
     def calibrate(self, params: Sequence[float]) -> Result:
         """PREFLIGHT_CALIBRATION with its seven parameters."""
+
+    def do_command(self, command: int, params: Sequence[float]) -> Result:
+        """Switch a servo, relay, fence, aux function or motor, by the number of ``MAV_CMD``."""
 
     def reboot(self) -> Result:
         """Start again as after power-on; parameters and lists are kept. Denied while armed."""

@@ -23,6 +23,13 @@ _INT_ONLY = 8
 _MAX_MESSAGE_ID = 0xFF_FFFF
 _MAX_INTERVAL_US = 2**31 - 1
 _SEVERITY_INFO = 6
+_ON_BOARD = (
+    mav.MAV_CMD_DO_SET_RELAY,
+    mav.MAV_CMD_DO_SET_SERVO,
+    mav.MAV_CMD_DO_FENCE_ENABLE,
+    mav.MAV_CMD_DO_MOTOR_TEST,
+    mav.MAV_CMD_DO_AUX_FUNCTION,
+)
 
 
 class _DeniedError(Exception):
@@ -97,6 +104,14 @@ class CommandService(Service):
             mav.MAV_CMD_REQUEST_MESSAGE: self._request_message,
             mav.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: self._capabilities,
             mav.MAV_CMD_DO_SEND_BANNER: self._banner,
+            mav.MAV_CMD_NAV_SET_YAW_SPEED: self._set_yaw_speed,
+            mav.MAV_CMD_DO_FLIGHTTERMINATION: (
+                lambda c: vehicle.disarm(force=True) if c.whole(1, 0, 1) else Result.ACCEPTED
+            ),
+            mav.MAV_CMD_DO_START_MAG_CAL: self._calibrate_compass,
+            mav.MAV_CMD_DO_ACCEPT_MAG_CAL: lambda _: Result.ACCEPTED,
+            mav.MAV_CMD_DO_CANCEL_MAG_CAL: lambda _: Result.ACCEPTED,
+            **dict.fromkeys(_ON_BOARD, lambda c: vehicle.do_command(c.number, c.params)),
         }
 
     def handlers(self) -> dict[int, Handler]:
@@ -184,6 +199,30 @@ class CommandService(Service):
         if not all(math.isfinite(value) for value in command.params):
             return Result.DENIED
         return self._vehicle.calibrate(command.params)
+
+    def _calibrate_compass(self, command: CommandRequest) -> Result:
+        """Report success at once: the offsets that hold are what a calibration would find."""
+        offsets = [self._vehicle.params.by_name(f"COMPASS_OFS_{axis}") for axis in "XYZ"]
+        if self._endpoint.telemetry().armed or any(offset is None for offset in offsets):
+            return Result.DENIED
+        values = [offset.value for offset in offsets if offset is not None]
+        scales = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+        self._endpoint.reply(
+            command.channel,
+            mav.MAVLink_mag_cal_report_message(0, 1, mav.MAG_CAL_SUCCESS, 1, 0.0, *values, *scales),
+        )
+        return Result.ACCEPTED
+
+    def _set_yaw_speed(self, command: CommandRequest) -> Result:
+        """Turn to a heading and hold a speed, in GUIDED."""
+        angle_deg, speed_mps, relative = command.params[:3]
+        if not (math.isfinite(angle_deg) and math.isfinite(speed_mps)):
+            return Result.DENIED
+        yaw_rad = math.radians(angle_deg)
+        if relative:
+            yaw_rad += self._endpoint.telemetry().yaw_rad
+        yaw_rad = math.remainder(yaw_rad, math.tau)
+        return self._vehicle.guided.velocity(None, speed_mps=speed_mps, yaw_rad=yaw_rad)
 
     def _storage(self, command: CommandRequest) -> Result:
         action = command.whole(1, 0, 4)

@@ -21,7 +21,8 @@ from pico_gz.errors import (
     UnknownVehicleError,
 )
 from pico_gz.mavlink.commands import CommandService
-from pico_gz.mavlink.endpoint import REPEAT_US, FleetShared, Inject, VehicleEndpoint
+from pico_gz.mavlink.endpoint import FleetShared, Inject, VehicleEndpoint
+from pico_gz.mavlink.files import FileService
 from pico_gz.mavlink.link_router import LinkRouter
 from pico_gz.mavlink.links import MavlinkCounters, OpenLink
 from pico_gz.mavlink.missions import MissionService
@@ -40,7 +41,7 @@ _UPDATES_US: Final = 100_000
 _EXPIRE_US: Final = 1_000_000
 _GCS_SYSTEM_ID: Final = 255
 _FLEET = "The fleet"
-SERVICES = (ParamService, MissionService, CommandService, SetpointService)
+SERVICES = (ParamService, FileService, MissionService, CommandService, SetpointService)
 
 
 def monotonic_us() -> int:
@@ -57,12 +58,14 @@ class VehicleLinkPlan:
         vehicle: its autopilot.
         links: links that carry this vehicle alone.
         sim_state: gives the simulator's own state for SIMSTATE; optional.
+        wind_ned_mps: gives the simulated wind for WIND; optional.
     """
 
     vehicle_id: int
     vehicle: GcsVehicle
     links: tuple[Link, ...] = ()
     sim_state: Callable[[], SimState | None] | None = None
+    wind_ned_mps: Callable[[], tuple[float, float, float]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +150,6 @@ class FleetMavlink:
         self._updates_sim_us = -1
         self._next_updates_sim_us = 0
         self._next_updates_wall_us = 0
-        self._next_repeat_us = 0
         for one in plan:
             self._check_id(one.vehicle_id)
             self._plans[one.vehicle_id] = one
@@ -263,7 +265,7 @@ class FleetMavlink:
             one.vehicle,
             self._shared,
             SERVICES,
-            source=TelemetrySource(self._settings.epoch_us, one.sim_state),
+            source=TelemetrySource(self._settings.epoch_us, one.sim_state, one.wind_ned_mps),
             tlog=self._tlog_for(vehicle_id),
         )
         self._endpoints[vehicle_id] = endpoint
@@ -309,7 +311,6 @@ class FleetMavlink:
         if wall_us >= self._next_poll_us:
             self._next_poll_us = wall_us + POLL_US
             router.poll(wall_us)
-            self._repeat_heartbeats(sim_time_us)
             busy = True
         busy |= self._send_updates(sim_time_us, wall_us)
         if busy:
@@ -332,12 +333,6 @@ class FleetMavlink:
             for endpoint in self._endpoints.values():
                 endpoint.send_updates()
         return due
-
-    def _repeat_heartbeats(self, sim_us: int) -> None:
-        if not 0 <= self._next_repeat_us - sim_us <= REPEAT_US:
-            self._next_repeat_us = sim_us + REPEAT_US
-            for endpoint in self._endpoints.values():
-                endpoint.repeat_heartbeats()
 
     def _expire(self) -> None:
         if self._router is not None:

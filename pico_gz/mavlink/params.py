@@ -1,9 +1,8 @@
-"""The parameter service; file transfer is refused."""
+"""The parameter service."""
 
 from __future__ import annotations
 
 import math
-import struct
 
 from pico_gz.core.ground_control import ParamInfo, ParamType
 from pico_gz.mavlink.codec import Message, mav, sender_of
@@ -32,7 +31,6 @@ class ParamService(Service):
             mav.MAVLINK_MSG_ID_PARAM_REQUEST_LIST: self._on_list,
             mav.MAVLINK_MSG_ID_PARAM_REQUEST_READ: self._on_read,
             mav.MAVLINK_MSG_ID_PARAM_SET: self._on_set,
-            mav.MAVLINK_MSG_ID_FILE_TRANSFER_PROTOCOL: self._on_file_request,
         }
 
     def forget(self, channel: Channel) -> None:
@@ -99,51 +97,9 @@ class ParamService(Service):
             ),
         )
 
-    def _on_file_request(self, message: Message, channel: Channel) -> None:
-        payload = refuse_file(bytes(message.payload))
-        if payload is not None:
-            self._endpoint.reply(
-                channel,
-                mav.MAVLink_file_transfer_protocol_message(0, *sender_of(message), list(payload)),
-            )
-
 
 def _may_hold(held: ParamInfo, value: float, wire_type: int) -> bool:
     """Return whether a value is worth offering to the vehicle, which checks the range."""
     if wire_type not in _ACCEPTED_TYPES or not math.isfinite(value):
         return False
     return held.type is ParamType.REAL32 or value == math.floor(value)
-
-
-_FTP_HEADER = struct.Struct("<HBBBBBBI")
-_FTP_PAYLOAD_BYTES = 251
-_FTP_ANSWERS = (mav.MAV_FTP_OPCODE_ACK, mav.MAV_FTP_OPCODE_NAK, mav.MAV_FTP_OPCODE_NONE)
-_FTP_ERRORS = dict.fromkeys(
-    range(mav.MAV_FTP_OPCODE_TERMINATESESSION, mav.MAV_FTP_OPCODE_BURSTREADFILE + 1),
-    mav.MAV_FTP_ERR_FILENOTFOUND,
-) | dict.fromkeys(
-    (
-        mav.MAV_FTP_OPCODE_READFILE,
-        mav.MAV_FTP_OPCODE_WRITEFILE,
-        mav.MAV_FTP_OPCODE_BURSTREADFILE,
-    ),
-    mav.MAV_FTP_ERR_INVALIDSESSION,
-)
-
-
-def refuse_file(request: bytes) -> bytes | None:
-    """Return the payload that refuses a file request, or None when it is itself an answer.
-
-    A ground station then falls back to the parameter messages. Ending a session succeeds.
-    """
-    sequence, session, opcode, _, _, _, _, offset = _FTP_HEADER.unpack_from(request)
-    if opcode in _FTP_ANSWERS:
-        return None
-    reply, data = mav.MAV_FTP_OPCODE_ACK, b""
-    if opcode not in (mav.MAV_FTP_OPCODE_TERMINATESESSION, mav.MAV_FTP_OPCODE_RESETSESSION):
-        error = _FTP_ERRORS.get(opcode, mav.MAV_FTP_ERR_UNKNOWNCOMMAND)
-        reply, data = mav.MAV_FTP_OPCODE_NAK, bytes((error,))
-    head = _FTP_HEADER.pack(
-        (sequence + 1) & 0xFFFF, session, reply, len(data), opcode, 0, 0, offset
-    )
-    return (head + data).ljust(_FTP_PAYLOAD_BYTES, b"\0")

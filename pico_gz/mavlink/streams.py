@@ -1,9 +1,9 @@
 """Which messages a receiver gets, at which rate.
 
 Rates come from the ``SR0_*`` parameters and can be changed by the receiver, for itself alone,
-with REQUEST_DATA_STREAM and SET_MESSAGE_INTERVAL. Streams follow simulation time, so that a
-slow run is not flooded with repetitions; a fast run is held to four times the nominal rate
-in wall time.
+with REQUEST_DATA_STREAM and SET_MESSAGE_INTERVAL. Streams follow simulation time at any speed of
+the run, as ArduPilot's do. Only a receiver that has never sent anything, so perhaps nobody, is
+held to four times the nominal rate in wall time.
 """
 
 from __future__ import annotations
@@ -92,12 +92,15 @@ def _ids(*names: str) -> tuple[int, ...]:
 
 # MAV_DATA_STREAM number -> (parameter, messages), as ArduRover groups them.
 GROUPS: Mapping[int, tuple[str, tuple[int, ...]]] = {
-    mav.MAV_DATA_STREAM_RAW_SENSORS: ("SR0_RAW_SENS", _ids("RAW_IMU", "SCALED_PRESSURE")),
+    mav.MAV_DATA_STREAM_RAW_SENSORS: (
+        "SR0_RAW_SENS",
+        _ids("RAW_IMU", "SCALED_IMU2", "SCALED_PRESSURE"),
+    ),
     mav.MAV_DATA_STREAM_EXTENDED_STATUS: (
         "SR0_EXT_STAT",
         _ids(
             *("SYS_STATUS", "GPS_RAW_INT", "MISSION_CURRENT", "NAV_CONTROLLER_OUTPUT"),
-            *("POSITION_TARGET_GLOBAL_INT", "MEMINFO", "FENCE_STATUS"),
+            *("POSITION_TARGET_GLOBAL_INT", "MEMINFO", "FENCE_STATUS", "POWER_STATUS"),
         ),
     ),
     mav.MAV_DATA_STREAM_RC_CHANNELS: ("SR0_RC_CHAN", _ids("RC_CHANNELS", "SERVO_OUTPUT_RAW")),
@@ -106,11 +109,11 @@ GROUPS: Mapping[int, tuple[str, tuple[int, ...]]] = {
         "SR0_POSITION",
         _ids("GLOBAL_POSITION_INT", "LOCAL_POSITION_NED"),
     ),
-    mav.MAV_DATA_STREAM_EXTRA1: ("SR0_EXTRA1", _ids("ATTITUDE", "SIMSTATE")),
+    mav.MAV_DATA_STREAM_EXTRA1: ("SR0_EXTRA1", _ids("ATTITUDE", "SIMSTATE", "AHRS2")),
     mav.MAV_DATA_STREAM_EXTRA2: ("SR0_EXTRA2", _ids("VFR_HUD")),
     mav.MAV_DATA_STREAM_EXTRA3: (
         "SR0_EXTRA3",
-        _ids("SYSTEM_TIME", "BATTERY_STATUS", "EKF_STATUS_REPORT", "VIBRATION"),
+        _ids("SYSTEM_TIME", "BATTERY_STATUS", "EKF_STATUS_REPORT", "VIBRATION", "AHRS", "WIND"),
     ),
 }
 DEFAULT_RATE_HZ: Final = 1.0
@@ -152,7 +155,7 @@ class StreamTable:
         rate_of: RateOf,
         *,
         phase: float = 0.0,
-        limit_wall: bool = True,
+        limit_wall: Callable[[], bool] = lambda: True,
     ) -> None:
         """Start with the default rates.
 
@@ -162,7 +165,7 @@ class StreamTable:
             rate_of: reads a ``SR0_*`` parameter [Hz].
             phase: 0..1, where in its interval this vehicle sends, so that a fleet does not
                 send all at once.
-            limit_wall: hold a fast run to four times the nominal rate.
+            limit_wall: whether to hold a fast run to four times the nominal rate now.
         """
         self._schedule = schedule
         self._send = send
@@ -245,7 +248,7 @@ class StreamTable:
         def fire() -> None:
             if slot.retired:
                 return
-            if self._limit_wall and slot.last_wall_us is not None:
+            if slot.last_wall_us is not None and self._limit_wall():
                 allowed_us = slot.last_wall_us + slot.interval_us // MAX_SPEED_UP
                 if schedule.wall_us < allowed_us:
                     schedule.at_wall(allowed_us, fire)

@@ -19,6 +19,7 @@ _RC_SLOTS: Final = 18
 _SERVOS: Final = 16
 _NO_CELLS = (0xFFFF,) * 9  # the whole battery stands in the first of ten
 _FREE_BYTES: Final = 65_536
+_BOARD_MV: Final = 5000
 
 U8_MAX = 0xFF
 U16_MAX = 0xFFFF
@@ -75,10 +76,12 @@ class TelemetrySource:
     Attributes:
         epoch_us: Unix time at simulation time zero [us].
         sim_state: gives the simulator's own state; without it SIMSTATE does not exist.
+        wind_ned_mps: gives the simulated wind; without it WIND does not exist.
     """
 
     epoch_us: int = 0
     sim_state: Callable[[], SimState | None] | None = None
+    wind_ned_mps: Callable[[], tuple[float, float, float]] | None = None
 
 
 Fields = tuple[Any, ...]
@@ -154,20 +157,53 @@ def _gps_raw_int(t: Telemetry, _: TelemetrySource) -> Fields:
     )
 
 
-@_fields_of(mav.MAVLink_raw_imu_message)
-def _raw_imu(t: Telemetry, _: TelemetrySource) -> Fields:
+def _imu(t: Telemetry) -> Fields:
     milli_g = 1000.0 / 9.80665
     ax, ay, az = t.accel_mps2
     gx, gy, gz = t.gyro_radps
     mx, my, mz = t.mag_gauss
     return (
-        t.time_us,
         *(i16(ax * milli_g), i16(ay * milli_g), i16(az * milli_g)),
         *(i16(gx * 1000.0), i16(gy * 1000.0), i16(gz * 1000.0)),
         *(i16(mx * 1000.0), i16(my * 1000.0), i16(mz * 1000.0)),
-        0,
-        i16(t.temperature_c * 100.0),
     )
+
+
+@_fields_of(mav.MAVLink_raw_imu_message)
+def _raw_imu(t: Telemetry, _: TelemetrySource) -> Fields:
+    return (t.time_us, *_imu(t), 0, i16(t.temperature_c * 100.0))
+
+
+@_fields_of(mav.MAVLink_scaled_imu2_message)
+def _scaled_imu2(t: Telemetry, _: TelemetrySource) -> Fields:
+    """The one IMU there is, once more: Mission Planner draws both."""
+    return (_boot_ms(t), *_imu(t), i16(t.temperature_c * 100.0))
+
+
+@_fields_of(mav.MAVLink_power_status_message)
+def _power_status(_t: Telemetry, _: TelemetrySource) -> Fields:
+    return (_BOARD_MV, 0, 0)
+
+
+@_fields_of(mav.MAVLink_ahrs_message)
+def _ahrs(t: Telemetry, _: TelemetrySource) -> Fields:
+    drift = (raw - rate for raw, rate in zip(t.gyro_radps, t.rates_radps, strict=True))
+    return (*drift, 0.0, 0.0, 0.0, t.ekf_variances[3])
+
+
+@_fields_of(mav.MAVLink_ahrs2_message)
+def _ahrs2(t: Telemetry, _: TelemetrySource) -> Fields:
+    """The one estimate there is, once more."""
+    return (t.roll_rad, t.pitch_rad, t.yaw_rad, t.alt_m, t.lat_e7, t.lon_e7)
+
+
+@_fields_of(mav.MAVLink_wind_message)
+def _wind(_t: Telemetry, s: TelemetrySource) -> Fields | None:
+    if s.wind_ned_mps is None:
+        return None
+    north, east, down = s.wind_ned_mps()
+    # The direction is where it comes from.
+    return (math.degrees(math.atan2(-east, -north)), math.hypot(north, east), down)
 
 
 @_fields_of(mav.MAVLink_scaled_pressure_message)
@@ -367,9 +403,10 @@ _CUSTOM_VERSION = list(b"pico_gz0")
 _NO_VERSION = [0] * 8
 _MODE_NOT_SELECTABLE: Final = 2
 
-# FTP is refused, so its bit stays clear; the rest is what the services here really do.
+# What the services here really do.
 CAPABILITIES = (
     mav.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
+    | mav.MAV_PROTOCOL_CAPABILITY_FTP
     | mav.MAV_PROTOCOL_CAPABILITY_MISSION_INT
     | mav.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
     | mav.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
@@ -405,6 +442,10 @@ def heartbeat(identity: Identity, t: Telemetry) -> Message:
     if t.armed:
         base_mode |= mav.MAV_MODE_FLAG_SAFETY_ARMED
     status = mav.MAV_STATE_ACTIVE if t.active else mav.MAV_STATE_STANDBY
+    if t.critical:
+        status = mav.MAV_STATE_CRITICAL
+    elif t.mode is Mode.INITIALISING:
+        status = mav.MAV_STATE_CALIBRATING
     return mav.MAVLink_heartbeat_message(
         identity.vehicle_type, identity.autopilot, base_mode, int(t.mode), status, 3
     )

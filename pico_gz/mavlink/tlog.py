@@ -47,7 +47,7 @@ class TlogWriter(Peer):
             OSError: the file cannot be created.
         """
         super().__init__(f"tlog {path.name}", near=True, permanent=True, link_id=0)
-        self._path = path
+        self.path = path
         self._stamp_us = stamp_us
         self._ended_early = ended_early
         self._buffer = bytearray()
@@ -90,7 +90,7 @@ class TlogWriter(Peer):
     def _require_present(self, file: BinaryIO) -> None:
         """Raise when the file was removed, which writing to it would not."""
         if os.fstat(file.fileno()).st_nlink == 0:
-            raise FileNotFoundError(errno.ENOENT, "it was removed", str(self._path))
+            raise FileNotFoundError(errno.ENOENT, "it was removed", str(self.path))
 
     def _give_up(self, error: OSError) -> None:
         """Leave a file that ends after a whole record, and stop recording."""
@@ -99,9 +99,9 @@ class TlogWriter(Peer):
             self._file.truncate(self._written_bytes)
             self._file.close()
         except OSError as problem:
-            _log.debug("Closing %s: %s", self._path, problem)
+            _log.debug("Closing %s: %s", self.path, problem)
         self._file = None
         self._buffer = bytearray()
         self.closed = True
         reason = (error.strerror or str(error)).lower()
-        self._ended_early(f"The recording {self._path} ends here: {reason}.")
+        self._ended_early(f"The recording {self.path} ends here: {reason}.")

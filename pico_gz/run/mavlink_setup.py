@@ -64,7 +64,10 @@ def link_plan(
 ) -> VehicleLinkPlan:
     """The links of one vehicle."""
     target = Link(LinkKind.UDPOUT, fleet.net.gcs_host, ports.vehicle(plan.id).mavlink)
-    return VehicleLinkPlan(plan.id, vehicle, (target, *plan.links), truth.of(plan.id))
+    wind_ned_mps = (fleet.wind.north_mps, fleet.wind.east_mps, 0.0)
+    return VehicleLinkPlan(
+        plan.id, vehicle, (target, *plan.links), truth.of(plan.id), lambda: wind_ned_mps
+    )
 
 
 def make_mavlink(

@@ -29,6 +29,7 @@ FLEET_CHANGES = ("join", "leave")  # kinds of events after which the fleet is an
 ALL_VEHICLES = 0
 NAMED_REFUSALS = 5
 MODE_NAMES = tuple(mode.name for mode in Mode if mode is not Mode.INITIALISING)
+_NOT_ARMED_IN = (Mode.RTL, Mode.SMART_RTL)
 
 
 class VehicleCommands:
@@ -97,7 +98,12 @@ class VehicleCommands:
 
         def change(vehicle_id: int, pilot: GcsVehicle) -> None:
             self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
-            if arms:
+            if arms and mode in _NOT_ARMED_IN and not pilot.telemetry().armed:
+                # Armed on the spot first; that it can get into the mode is known by now.
+                pilot.set_mode(Mode.HOLD)
+                self._arm(vehicle_id, pilot)
+                self._require(pilot.set_mode(mode), vehicle_id, f"refuses {name}")
+            elif arms:
                 self._arm(vehicle_id, pilot)
 
         self._each(request, change)

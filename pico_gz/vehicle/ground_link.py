@@ -294,6 +294,9 @@ class GroundLink(Snapshot):
     def calibrate(self, params: Sequence[float]) -> Result:
         return Result.UNSUPPORTED
 
+    def do_command(self, command: int, params: Sequence[float]) -> Result:
+        return Result.UNSUPPORTED
+
     def reboot(self) -> Result:
         return Result.UNSUPPORTED
 

@@ -127,7 +127,7 @@ def _estimates(now: Telemetry, plans: PlanReader) -> dict[str, Any]:
         "mission": [now.mission_current, now.mission_count],
         "fence_breached": now.fence_breached,
     }
-    if now.target_valid:
+    if now.target_valid and now.waypoint_distance_m:
         error_deg = (now.nav_bearing_deg - yaw_deg + 180.0) % 360.0 - 180.0
         shown |= {
             "target": plans.point(now.target_lat_e7, now.target_lon_e7),

@@ -33,7 +33,7 @@ def check_rtl(drive):
     assert drive.autopilot.guided.to_global(*target, change_mode=True) is Result.ACCEPTED
     assert drive.run_until(lambda: "Target reached" in drive.texts, 60.0)
     assert drive.autopilot.set_mode(Mode.RTL) is Result.ACCEPTED
-    assert drive.run_until(lambda: "Reached home" in drive.texts, 60.0)
+    assert drive.run_until(lambda: "Reached destination" in drive.texts, 60.0)
     drive.run(3.0)
     assert distance(drive.believed_place, home) <= WP_RADIUS_M
 

@@ -10,9 +10,11 @@ from pico_gz.errors import ConfigError
 from pico_gz.vehicle.autopilot.mission import (
     MAX_SPEED_MPS,
     PLACED_COMMANDS,
+    SKIPPED_COMMANDS,
     ItemStore,
     MissionCommand,
     check_item,
+    jump_target,
     known_commands,
 )
 from pico_gz.vehicle.autopilot.mission_files import ItemLists
@@ -88,6 +90,10 @@ def refusals(kind: MissionType, items: Sequence[MissionItem]) -> list[str]:
             f" to jump to, only 1..{last}"
             for item in checked
             if item.command == MissionCommand.DO_JUMP and not 0 < item.param1 <= last
+        ] + [
+            f"item {item.seq}, {command_name(item.command)}: there is no tag {item.param1:g}"
+            for item in checked
+            if item.command == MissionCommand.DO_JUMP_TAG and not jump_target(items, item)
         ]
     if result is not MissionResult.ACCEPTED:
         return [_WHOLE_LIST.get(result, result.name.lower())]
@@ -105,6 +111,8 @@ def _is_driven_to(item: MissionItem) -> bool:
     """Whether an item moves a rover; a waypoint at 0, 0 is wherever the rover is."""
     if item.command == MissionCommand.NAV_WAYPOINT:
         return bool(item.lat_e7 or item.lon_e7)
+    if item.command in SKIPPED_COMMANDS:
+        return False
     return item.command <= _NAV_LAST or item.command in _NAV_BEYOND
 
 

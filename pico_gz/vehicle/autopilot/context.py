@@ -12,6 +12,7 @@ from pico_gz.core.frames import LocalFrame
 from pico_gz.core.ground_control import MissionType, Mode, Result, StatusText
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.vehicle_config import DriveKind
+from pico_gz.vehicle.autopilot.actions import BoardOutputs
 from pico_gz.vehicle.autopilot.control import (
     ServoOutputs,
     SpeedController,
@@ -31,20 +32,25 @@ from pico_gz.vehicle.autopilot.modes_commanded import (
     SteeringMode,
 )
 from pico_gz.vehicle.autopilot.modes_places import CircleMode, LoiterMode, RtlMode, SmartRtlMode
-from pico_gz.vehicle.autopilot.navigation import Navigator, Point
+from pico_gz.vehicle.autopilot.navigation import Navigator, Point, distance_m
 from pico_gz.vehicle.autopilot.parameters import ParamStore
 from pico_gz.vehicle.autopilot.rc_input import RcInput
 from pico_gz.vehicle.autopilot.smart_rtl import SmartRtlPath
 
 
 class Home(Snapshot):
-    """Home as a place on the globe and in the local frame; ``valid`` once it is known."""
+    """Home as a place on the globe and in the local frame.
 
-    _state_fields = ("alt_m", "east_m", "lat_e7", "lon_e7", "north_m", "valid")
+    Attributes:
+        valid: it is known.
+        locked: a ground station put it there, so it does not follow the rover.
+    """
+
+    _state_fields = ("alt_m", "east_m", "lat_e7", "locked", "lon_e7", "north_m", "valid")
     __slots__ = _state_fields
 
     def __init__(self) -> None:
-        self.valid = False
+        self.valid = self.locked = False
         self.lat_e7 = self.lon_e7 = 0
         self.alt_m = self.north_m = self.east_m = 0.0
 
@@ -52,6 +58,7 @@ class Home(Snapshot):
 _MAX_TEXTS: Final = 100
 _MAX_FIXED: Final = 16
 _STILL_RADPS: Final = 0.1
+_HOME_MOVED_M: Final = 0.5
 
 
 class RoverContext(Snapshot):
@@ -70,8 +77,8 @@ class RoverContext(Snapshot):
         "speed", "speed_mps", "store", "texts", "turn",
     )  # fmt: skip
     __slots__ = (
-        *_state_fields, "_fixed_e7", "_fixed_frame", "_top_mps", "_waypoint_mps", "drive_kind",
-        "on_text", "values",
+        *_state_fields, "_fixed_e7", "_fixed_frame", "_top_mps", "_waypoint_mps", "board",
+        "drive_kind", "on_text", "values",
     )  # fmt: skip
     _state_types: ClassVar[Mapping[str, Any]] = {"texts": list[StatusText]}
 
@@ -79,6 +86,7 @@ class RoverContext(Snapshot):
         self, overrides: Mapping[str, float] | None, drive: DriveKind, param_file: Path | None
     ) -> None:
         self.drive_kind = drive
+        self.board = BoardOutputs()
         self.texts: deque[StatusText] = deque(maxlen=_MAX_TEXTS)
         self.on_text: Callable[[StatusText], None] | None = None
         self.params = ParamStore(overrides, file=param_file, report=self.say)
@@ -259,6 +267,18 @@ class RoverContext(Snapshot):
         self.store.set_home_item(lat_e7, lon_e7, alt_m)
         self.refresh_fence()
 
+    def set_home_here(self) -> None:
+        """Make the present place home."""
+        self.set_home(*self.e7_from_local(*self.here()), self.estimator.altitude.alt_m)
+
+    def follow_home(self) -> None:
+        """Let home follow a disarmed rover, unless a ground station put it somewhere."""
+        home = self.home
+        if not home.valid or home.locked or not self.position_valid():
+            return
+        if distance_m(self.here(), (home.north_m, home.east_m)) >= _HOME_MOVED_M:
+            self.set_home_here()
+
     def fence_excess_m(self) -> float:
         """How far it is on the wrong side of a fence now; below 0 inside, or without a fence."""
         values, home = self.values, self.home
@@ -278,6 +298,8 @@ class RoverContext(Snapshot):
 
 
 _SELECTABLE = {int(mode): mode.name for mode in Mode if mode is not Mode.INITIALISING}
+# Ground stations offer them for every rover.
+_NOT_HERE = {6: "FOLLOW", 7: "SIMPLE", 8: "DOCK"}
 
 
 class ModeSwitch(Snapshot):
@@ -317,12 +339,15 @@ class ModeSwitch(Snapshot):
         rover = self._rover
         mode = self._modes.get(_SELECTABLE.get(number, ""))
         if mode is None:
-            rover.say(4, f"No such mode {number}")
+            name = _NOT_HERE.get(number)
+            rover.say(4, f"{name} is not built in" if name else f"No such mode {number}")
             return Result.DENIED
         if mode is self.current:
             return Result.ACCEPTED
+        had_leg, rover.navigator.has_leg = rover.navigator.has_leg, False
         why_not = self._obstacle(mode)
         if why_not:
+            rover.navigator.has_leg = had_leg
             rover.say(4, f"Mode change to {mode.number.name} failed: {why_not}")
             return Result.FAILED
         before = self.current

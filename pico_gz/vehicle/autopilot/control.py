@@ -337,6 +337,10 @@ class ServoOutputs(Snapshot):
             if self._skid:
                 self._second.pwm.set_pulse_us(0)
 
+    def test(self, first: float, second: float) -> None:
+        """Turn the motors of the two channels, -1..1, without mixing or limits."""
+        self._write(first, second)
+
     def drive(self, throttle: float, steering: float, dt_s: float) -> None:
         """Drive with throttle and steering in -1..1, right positive."""
         slew = self._slew_per_s * dt_s

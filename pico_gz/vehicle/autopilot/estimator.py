@@ -125,6 +125,8 @@ _REPEAT_MIN_MPS: Final = 1e-3
 _WHEEL_GAIN_PER_S: Final = 1.5
 _ENCODER_GAIN: Final = 0.15
 _MILLIGAUSS: Final = 1e-3
+# Smaller offsets only mark a compass as calibrated, as ground stations want it [mGauss].
+_LEAST_OFFSET: Final = 0.01
 
 
 class Estimator(Snapshot):
@@ -180,8 +182,8 @@ class Estimator(Snapshot):
         """Use these parameters from now on."""
         self._params = params
         self._uses_compass = bool(params["COMPASS_USE"])
-        x, y, z = (params[f"COMPASS_OFS_{axis}"] * _MILLIGAUSS for axis in "XYZ")
-        self._compass_offset_gauss = x, y, z
+        x, y, z = (params[f"COMPASS_OFS_{axis}"] for axis in "XYZ")
+        self._compass_offset_gauss = _gauss(x), _gauss(y), _gauss(z)
         self._gps_delay_us = int(params["GPS_DELAY_MS"]) * 1000
         self._uses_encoders = bool(params["WENC_TYPE"])
         self._wheel_radius_m = params["WENC_RADIUS"]
@@ -281,7 +283,7 @@ class Estimator(Snapshot):
             return
         north_m, east_m, _down = frame.ned_from_geodetic(fix.lat_deg, fix.lon_deg, fix.alt_m)
         then = self.position.recall(now_us - self._gps_delay_us)
-        self.position.fuse_fix(now_us, then, north_m, east_m)
+        self.position.fuse_fix(now_us, then, north_m, east_m, self.parked)
         if not self.position.credible:
             return
         self.gps_us = now_us
@@ -413,6 +415,10 @@ class Estimator(Snapshot):
     def has_frame(self, known: bool) -> None:
         origin = self.origin
         self.frame = LocalFrame(origin.lat_deg, origin.lon_deg, origin.alt_m) if known else None
+
+
+def _gauss(offset: float) -> float:
+    return offset * _MILLIGAUSS if abs(offset) >= _LEAST_OFFSET else 0.0
 
 
 def _full_speed_mps(params: Mapping[str, float]) -> float:

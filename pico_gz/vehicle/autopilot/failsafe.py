@@ -221,6 +221,10 @@ class Failsafe(Snapshot):
         self._check_fence(rover)
         self._check_crash(rover)
 
+    def in_force(self, rover: RoverContext) -> bool:
+        """Whether any failsafe has acted and its cause still lasts."""
+        return bool(self.fired) or self.ekf_fired or self.crashed or rover.fence.breached
+
     def alarms(self, rover: RoverContext, battery: BatteryMonitor) -> list[tuple[str, str]]:
         """What is wrong now: ``failsafe``, ``no_fix`` or ``low_battery``, each with the reason."""
         found = [

@@ -28,7 +28,8 @@ def arming_problems(rover: RoverContext, battery: BatteryMonitor, failsafe: Fail
     """Everything that speaks against arming now; empty when nothing does."""
     mode = rover.modes.current
     if not mode.arms:
-        return ["still initialising"]
+        known = mode.number is not Mode.INITIALISING
+        return [f"{mode.number.name} mode not armable" if known else "still initialising"]
     problems: list[str] = []
     if mode.needs_position and not rover.position_valid():
         problems.append(f"{mode.number.name} requires position")
@@ -102,7 +103,11 @@ def _battery(rover: RoverContext, battery: BatteryMonitor) -> list[str]:
 
 
 _MAX_DISTANCE_M: Final = 1e6
-_COUNT_PARAMETERS = {MissionType.MISSION: "MIS_TOTAL", MissionType.FENCE: "FENCE_TOTAL"}
+_COUNT_PARAMETERS = {
+    MissionType.MISSION: "MIS_TOTAL",
+    MissionType.FENCE: "FENCE_TOTAL",
+    MissionType.RALLY: "RALLY_TOTAL",
+}
 
 
 class MissionCommands(GcsMissions):
@@ -124,8 +129,7 @@ class MissionCommands(GcsMissions):
         result = rover.store.replace(kind, items)
         if result is not MissionResult.ACCEPTED:
             return result
-        if kind in _COUNT_PARAMETERS:
-            rover.params.note(_COUNT_PARAMETERS[kind], len(items))
+        rover.params.note(_COUNT_PARAMETERS[kind], len(items))
         if kind is MissionType.FENCE:
             rover.refresh_fence()
         elif kind is MissionType.MISSION:
@@ -230,6 +234,7 @@ class GuidedCommands(GcsGuided):
             changed = modes.change(Mode.GUIDED, "GCS")
             if changed is not Result.ACCEPTED:
                 return changed
-        if modes.current.number is not Mode.GUIDED:
+        in_auto = modes.current.number is Mode.AUTO and modes.auto.takes_targets
+        if modes.current.number is not Mode.GUIDED and not in_auto:
             return Result.TEMPORARILY_REJECTED
         return Result.ACCEPTED if self._rover.position_valid() else Result.FAILED

@@ -22,11 +22,22 @@ class MissionCommand(IntEnum):
     NAV_LOITER_TURNS = 18
     NAV_LOITER_TIME = 19
     NAV_RETURN_TO_LAUNCH = 20
+    NAV_GUIDED_ENABLE = 92
+    NAV_DELAY = 93
     CONDITION_DELAY = 112
+    CONDITION_DISTANCE = 114
     DO_JUMP = 177
     DO_CHANGE_SPEED = 178
     DO_SET_HOME = 179
+    DO_SET_RELAY = 181
+    DO_SET_SERVO = 183
     DO_SET_REVERSE = 194
+    DO_FENCE_ENABLE = 207
+    NAV_SET_YAW_SPEED = 213
+    DO_AUX_FUNCTION = 218
+    DO_GUIDED_LIMITS = 222
+    JUMP_TAG = 600
+    DO_JUMP_TAG = 601
     FENCE_RETURN_POINT = 5000
     FENCE_POLYGON_INCLUSION = 5001
     FENCE_POLYGON_EXCLUSION = 5002
@@ -42,12 +53,73 @@ NAV_COMMANDS = frozenset(
         MissionCommand.NAV_LOITER_TURNS,
         MissionCommand.NAV_LOITER_TIME,
         MissionCommand.NAV_RETURN_TO_LAUNCH,
+        MissionCommand.NAV_GUIDED_ENABLE,
+        MissionCommand.NAV_DELAY,
+        MissionCommand.NAV_SET_YAW_SPEED,
     }
 )
-# Commands whose latitude and longitude mean a place.
-PLACED_COMMANDS = (NAV_COMMANDS - {MissionCommand.NAV_RETURN_TO_LAUNCH}) | {
-    MissionCommand.DO_SET_HOME
+# What ground stations put into missions and a rover cannot do: accepted, reported, skipped.
+SKIPPED_COMMANDS: dict[int, str] = {
+    21: "NAV_LAND",
+    22: "NAV_TAKEOFF",
+    30: "NAV_CONTINUE_AND_CHANGE_ALT",
+    31: "NAV_LOITER_TO_ALT",
+    80: "NAV_ROI",
+    82: "NAV_SPLINE_WAYPOINT",
+    83: "NAV_ALTITUDE_WAIT",
+    84: "NAV_VTOL_TAKEOFF",
+    85: "NAV_VTOL_LAND",
+    94: "NAV_PAYLOAD_PLACE",
+    113: "CONDITION_CHANGE_ALT",
+    115: "CONDITION_YAW",
+    176: "DO_SET_MODE",
+    182: "DO_REPEAT_RELAY",
+    184: "DO_REPEAT_SERVO",
+    188: "DO_RETURN_PATH_START",
+    189: "DO_LAND_START",
+    195: "DO_SET_ROI_LOCATION",
+    197: "DO_SET_ROI_NONE",
+    200: "DO_CONTROL_VIDEO",
+    201: "DO_SET_ROI",
+    202: "DO_DIGICAM_CONFIGURE",
+    203: "DO_DIGICAM_CONTROL",
+    204: "DO_MOUNT_CONFIGURE",
+    205: "DO_MOUNT_CONTROL",
+    206: "DO_SET_CAM_TRIGG_DIST",
+    208: "DO_PARACHUTE",
+    209: "DO_MOTOR_TEST",
+    210: "DO_INVERTED_FLIGHT",
+    211: "DO_GRIPPER",
+    212: "DO_AUTOTUNE_ENABLE",
+    214: "DO_SET_CAM_TRIGG_INTERVAL",
+    216: "DO_SPRAYER",
+    217: "DO_SEND_SCRIPT_MESSAGE",
+    223: "DO_ENGINE_CONTROL",
+    530: "SET_CAMERA_MODE",
+    531: "SET_CAMERA_ZOOM",
+    532: "SET_CAMERA_FOCUS",
+    534: "SET_CAMERA_SOURCE",
+    1000: "DO_GIMBAL_MANAGER_PITCHYAW",
+    1001: "DO_GIMBAL_MANAGER_CONFIGURE",
+    2000: "IMAGE_START_CAPTURE",
+    2001: "IMAGE_STOP_CAPTURE",
+    2500: "VIDEO_START_CAPTURE",
+    2501: "VIDEO_STOP_CAPTURE",
+    3000: "DO_VTOL_TRANSITION",
+    42600: "DO_WINCH",
+    42702: "NAV_SCRIPT_TIME",
 }
+# Commands whose latitude and longitude mean a place.
+PLACED_COMMANDS = frozenset(
+    {
+        MissionCommand.NAV_WAYPOINT,
+        MissionCommand.NAV_LOITER_UNLIM,
+        MissionCommand.NAV_LOITER_TURNS,
+        MissionCommand.NAV_LOITER_TIME,
+        MissionCommand.NAV_GUIDED_ENABLE,
+        MissionCommand.DO_SET_HOME,
+    }
+)
 POLYGON_COMMANDS = frozenset(
     {MissionCommand.FENCE_POLYGON_INCLUSION, MissionCommand.FENCE_POLYGON_EXCLUSION}
 )
@@ -57,13 +129,31 @@ CIRCLE_COMMANDS = frozenset(
 
 
 _MISSION_FRAMES = frozenset({0, 2, 3, 5, 6, 10, 11})
-_MISSION_COMMANDS = NAV_COMMANDS | {
-    MissionCommand.CONDITION_DELAY,
-    MissionCommand.DO_JUMP,
-    MissionCommand.DO_CHANGE_SPEED,
-    MissionCommand.DO_SET_HOME,
-    MissionCommand.DO_SET_REVERSE,
-}
+# What is done at once, by ``actions.do_action``.
+ACTIONS = frozenset(
+    {
+        MissionCommand.DO_SET_RELAY,
+        MissionCommand.DO_SET_SERVO,
+        MissionCommand.DO_FENCE_ENABLE,
+        MissionCommand.DO_AUX_FUNCTION,
+    }
+)
+_MISSION_COMMANDS = (
+    NAV_COMMANDS
+    | ACTIONS
+    | {
+        MissionCommand.CONDITION_DELAY,
+        MissionCommand.CONDITION_DISTANCE,
+        MissionCommand.DO_JUMP,
+        MissionCommand.DO_CHANGE_SPEED,
+        MissionCommand.DO_SET_HOME,
+        MissionCommand.DO_SET_REVERSE,
+        MissionCommand.DO_GUIDED_LIMITS,
+        MissionCommand.JUMP_TAG,
+        MissionCommand.DO_JUMP_TAG,
+    }
+)
+_JUMPS = (MissionCommand.DO_JUMP, MissionCommand.DO_JUMP_TAG)
 _FENCE_COMMANDS = POLYGON_COMMANDS | CIRCLE_COMMANDS | {MissionCommand.FENCE_RETURN_POINT}
 _RALLY_COMMANDS = frozenset({MissionCommand.RALLY_POINT})
 MAX_LAT_E7, MAX_LON_E7 = 900_000_000, 1_800_000_000
@@ -148,6 +238,8 @@ def known_commands(kind: MissionType) -> frozenset[MissionCommand]:
 def check_item(kind: MissionType, item: MissionItem) -> MissionResult:
     """Whether an item could be stored in a list of this kind."""
     placed = kind is not MissionType.MISSION or item.command in PLACED_COMMANDS
+    if kind is MissionType.MISSION and item.command in SKIPPED_COMMANDS:
+        return MissionResult.ACCEPTED
     if item.command not in known_commands(kind):
         return MissionResult.UNSUPPORTED
     if item.frame not in _MISSION_FRAMES:
@@ -172,10 +264,14 @@ def _check_params(item: MissionItem) -> MissionResult:
         MissionCommand.NAV_LOITER_TIME,
         MissionCommand.NAV_LOITER_TURNS,
         MissionCommand.CONDITION_DELAY,
+        MissionCommand.CONDITION_DISTANCE,
+        MissionCommand.DO_GUIDED_LIMITS,
     ):
         fine = 0.0 <= first <= _MAX_AMOUNT
         return MissionResult.ACCEPTED if fine else MissionResult.INVALID_PARAM1
-    if command == MissionCommand.DO_JUMP and not -1.0 <= item.param2 <= _MAX_AMOUNT:
+    if command == MissionCommand.NAV_SET_YAW_SPEED and not abs(item.param2) <= MAX_SPEED_MPS:
+        return MissionResult.INVALID
+    if command in _JUMPS and not -1.0 <= item.param2 <= _MAX_AMOUNT:
         return MissionResult.INVALID
     if command == MissionCommand.DO_CHANGE_SPEED and not -1.0 <= item.param2 <= MAX_SPEED_MPS:
         return MissionResult.INVALID
@@ -188,8 +284,18 @@ def _check_params(item: MissionItem) -> MissionResult:
 
 def _jumps_inside(items: Sequence[MissionItem]) -> bool:
     return all(
-        0 < item.param1 < len(items) for item in items[1:] if item.command == MissionCommand.DO_JUMP
+        0 < jump_target(items, item) < len(items) for item in items[1:] if item.command in _JUMPS
     )
+
+
+def jump_target(items: Sequence[MissionItem], jump: MissionItem) -> int:
+    """The item that a jump leads to; 0 when there is no such tag."""
+    if jump.command == MissionCommand.DO_JUMP:
+        return int(jump.param1)
+    for item in items[1:]:
+        if item.command == MissionCommand.JUMP_TAG and item.param1 == jump.param1:
+            return item.seq
+    return 0
 
 
 def _polygons_whole(items: Sequence[MissionItem]) -> bool:
@@ -406,8 +512,8 @@ class MissionRunner(Snapshot):
         placed = item.command in PLACED_COMMANDS and (item.lat_e7 or item.lon_e7)
         return item if placed else None
 
-    def due(self, now_us: int) -> list[MissionItem]:
-        """Take the items that are to be done now."""
+    def due(self, now_us: int, distance_m: float = 0.0) -> list[MissionItem]:
+        """Take the items that are to be done now, so far from the end of the leg."""
         ready: list[MissionItem] = []
         while self.pending:
             item = self.items()[self.pending[0]]
@@ -417,6 +523,9 @@ class MissionRunner(Snapshot):
                 if now_us < self.delay_until_us:
                     break
                 self.delay_until_us = -1
+            elif item.command == MissionCommand.CONDITION_DISTANCE:
+                if distance_m > item.param1:
+                    break
             else:
                 ready.append(item)
             self.pending = self.pending[1:]
@@ -431,16 +540,16 @@ class MissionRunner(Snapshot):
             item = items[seq]
             if item.command in NAV_COMMANDS:
                 return seq, pending
-            if item.command == MissionCommand.DO_JUMP and jumps < _MAX_JUMPS:
+            if item.command in _JUMPS and jumps < _MAX_JUMPS:
                 key = str(seq)
                 left = jumps_left.setdefault(key, int(item.param2))
                 if left != 0:
                     jumps += 1
                     # -1 jumps without end.
                     jumps_left[key] = left - 1 if left > 0 else left
-                    seq = int(item.param1)
+                    seq = jump_target(items, item)
                     continue
-            elif item.command != MissionCommand.DO_JUMP:
+            elif item.command not in _JUMPS and item.command != MissionCommand.JUMP_TAG:
                 pending.append(seq)
             seq += 1
         return 0, pending

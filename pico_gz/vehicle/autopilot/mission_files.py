@@ -8,9 +8,9 @@ from math import floor, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pico_gz.core.ground_control import MissionItem
+from pico_gz.core.ground_control import MissionItem, MissionType
 from pico_gz.errors import ConfigError
-from pico_gz.vehicle.autopilot.mission import MissionCommand
+from pico_gz.vehicle.autopilot.mission import MissionCommand, known_commands
 
 _WAYPOINTS_HEADER = "QGC WPL 110"
 _WAYPOINTS_COLUMNS = 12
@@ -47,9 +47,19 @@ def read_item_lists(path: Path) -> ItemLists:
     try:
         if text.lstrip().startswith("{"):
             return _read_plan(text)
-        return ItemLists(_read_waypoints(text))
+        return _lists_of(_read_waypoints(text))
     except ConfigError as error:
         raise ConfigError(f"Mission file {path}: {error.message}", hint=error.hint) from None
+
+
+def _lists_of(items: Items) -> ItemLists:
+    """Which list the items of a ``.waypoints`` file are: such files hold one kind only."""
+    commands = {item.command for item in items}
+    if commands and commands <= known_commands(MissionType.FENCE):
+        return ItemLists((), fence=items)
+    if commands and commands <= known_commands(MissionType.RALLY):
+        return ItemLists((), rally=items)
+    return ItemLists(items)
 
 
 # --- .waypoints -------------------------------------------------------------------------------

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pico_gz.core.ground_control import MissionItem, Mode
-from pico_gz.vehicle.autopilot.mission import PLACED_COMMANDS, MissionCommand, MissionState
+from pico_gz.core.frames import wrap_pi
+from pico_gz.core.ground_control import MissionItem, Mode, Result
+from pico_gz.core.portable_math import RAD_PER_DEG
+from pico_gz.vehicle.autopilot.actions import do_action
+from pico_gz.vehicle.autopilot.mission import (
+    ACTIONS,
+    PLACED_COMMANDS,
+    SKIPPED_COMMANDS,
+    MissionCommand,
+    MissionState,
+)
 from pico_gz.vehicle.autopilot.modes_commanded import RoverMode
 from pico_gz.vehicle.autopilot.modes_places import (
     CircleFollower,
@@ -14,13 +23,14 @@ from pico_gz.vehicle.autopilot.modes_places import (
     return_point,
     return_speed_mps,
 )
-from pico_gz.vehicle.autopilot.navigation import Point
+from pico_gz.vehicle.autopilot.navigation import Point, distance_m
 
 if TYPE_CHECKING:
     from pico_gz.vehicle.autopilot.context import RoverContext
 
 
 _DONE_LOITER, _DONE_ACRO, _DONE_MANUAL = 1, 2, 3
+_HEADING_REACHED_RAD: Final = 5.0 * RAD_PER_DEG
 
 
 class AutoPhase(IntEnum):
@@ -33,6 +43,8 @@ class AutoPhase(IntEnum):
     TURNS = 4
     HOME = 5
     DONE = 6
+    HEADING = 7
+    GUIDED = 8
 
 
 # Asked for in every main loop; Python 3.11 takes 0.15 us to look up a member of an enumeration.
@@ -42,7 +54,10 @@ _DRIVE, _HOME, _DONE = AutoPhase.DRIVE, AutoPhase.HOME, AutoPhase.DONE
 class AutoMode(RoverMode):
     """Takes one item after the other from the mission runner and drives it."""
 
-    _state_fields = ("circle", "phase", "station", "wait_until_us")
+    _state_fields = (
+        "circle", "guided_from", "guided_us", "heading_rad", "limit_m", "limit_s", "phase",
+        "station", "wait_until_us",
+    )  # fmt: skip
     __slots__ = _state_fields
     number = Mode.AUTO
     autonomous = True
@@ -53,6 +68,16 @@ class AutoMode(RoverMode):
         self.wait_until_us = -1
         self.station = StationKeeper()
         self.circle = CircleFollower()
+        self.heading_rad = 0.0
+        # DO_GUIDED_LIMITS, for the guided part of a mission that comes after it; 0 = none.
+        self.limit_s = self.limit_m = 0.0
+        self.guided_us = 0
+        self.guided_from: Point = (0.0, 0.0)
+
+    @property
+    def takes_targets(self) -> bool:
+        """Whether the current item hands over to a companion computer (NAV_GUIDED_ENABLE)."""
+        return self.phase is AutoPhase.GUIDED
 
     def enter(self, rover: RoverContext) -> str | None:
         """Continue where the mission was left, or begin it."""
@@ -93,6 +118,10 @@ class AutoMode(RoverMode):
             self._loiter(rover)
         elif phase is AutoPhase.TURNS:
             self._turns(rover)
+        elif phase is AutoPhase.HEADING:
+            self._turn_to_heading(rover)
+        elif phase is AutoPhase.GUIDED:
+            self._guided(rover)
         else:
             rover.stop()
 
@@ -124,10 +153,48 @@ class AutoMode(RoverMode):
         elif item.command == MissionCommand.NAV_WAYPOINT:
             self.phase = AutoPhase.DRIVE
             rover.navigator.set_leg(start, place, self._following(rover, item))
+        elif item.command == MissionCommand.NAV_DELAY:
+            # A time of day (seconds below 0) would need a clock.
+            self._wait(rover, max(0.0, item.param1))
+        elif item.command == MissionCommand.NAV_SET_YAW_SPEED:
+            self.phase = AutoPhase.HEADING
+            yaw = rover.estimator.heading.yaw_rad if item.param3 > 0.0 else 0.0
+            self.heading_rad = wrap_pi(yaw + item.param1 * RAD_PER_DEG)
+        elif item.command == MissionCommand.NAV_GUIDED_ENABLE:
+            self._start_guided(rover, item, place)
         else:
             self.phase = AutoPhase.LOITER
             self.station.begin(place)
             rover.navigator.reached = True
+
+    def _start_guided(self, rover: RoverContext, item: MissionItem, place: Point) -> None:
+        self.phase = AutoPhase.GUIDED
+        self.guided_us, self.guided_from = rover.now_us, rover.here()
+        rover.modes.guided.enter(rover)
+        if item.lat_e7 or item.lon_e7:
+            rover.modes.guided.go_to(rover, place)
+
+    def _guided(self, rover: RoverContext) -> None:
+        """Drive to targets from outside until a limit ends it; the item may also end it at once."""
+        item = rover.runner.item()
+        seconds = (rover.now_us - self.guided_us) * 1e-6
+        over = 0.0 < self.limit_s <= seconds or (
+            0.0 < self.limit_m <= distance_m(rover.here(), self.guided_from)
+        )
+        if over or item is None or item.param1 == 0.0:
+            self.limit_s = self.limit_m = 0.0
+            self._item_done(rover)
+        else:
+            rover.modes.guided.run(rover)
+
+    def _turn_to_heading(self, rover: RoverContext) -> None:
+        item = rover.runner.item()
+        error = wrap_pi(self.heading_rad - rover.estimator.heading.yaw_rad)
+        if item is None or abs(error) < _HEADING_REACHED_RAD:
+            self._item_done(rover)
+            return
+        speed = min(max(item.param2, -rover.waypoint_speed_mps()), rover.waypoint_speed_mps())
+        rover.drive(speed, rover.values["ATC_STR_ANG_P"] * error)
 
     def _following(self, rover: RoverContext, item: MissionItem) -> Point | None:
         """The place after this one, when it can be driven through without a stop."""
@@ -178,26 +245,33 @@ class AutoMode(RoverMode):
         driven = self.phase in (AutoPhase.DRIVE, AutoPhase.WAIT)
         rover.reached.append(runner.current)
         rover.say(6, f"Reached waypoint #{runner.current}")
-        start = navigator.destination if driven else rover.here()
+        start = navigator.destination if driven and navigator.has_leg else rover.here()
         if runner.advance():
             self._start_item(rover, start)
         else:
             self._finish(rover)
 
     def _do_pending(self, rover: RoverContext) -> None:
-        for item in rover.runner.due(rover.now_us):
+        left_m = distance_m(rover.here(), rover.navigator.destination)
+        for item in rover.runner.due(rover.now_us, left_m):
             self._do(rover, item)
 
     def _do(self, rover: RoverContext, item: MissionItem) -> None:
-        if item.command == MissionCommand.DO_CHANGE_SPEED and item.param2 > 0.0:
+        if item.command in SKIPPED_COMMANDS:
+            rover.say(5, f"Mission: {item.seq} {SKIPPED_COMMANDS[item.command]} skipped")
+        elif item.command in ACTIONS:
+            if do_action(rover, item.command, (item.param1, item.param2)) is not Result.ACCEPTED:
+                rover.say(4, f"Mission: {item.seq} {_label(item)} failed")
+        elif item.command == MissionCommand.DO_GUIDED_LIMITS:
+            self.limit_s, self.limit_m = item.param1, max(0.0, item.param4)
+        elif item.command == MissionCommand.DO_CHANGE_SPEED and item.param2 > 0.0:
             rover.speed_mps = item.param2
             rover.say(6, f"Mission: speed {item.param2:.2f} m/s")
         elif item.command == MissionCommand.DO_SET_REVERSE:
             rover.navigator.reversed = item.param1 == 1.0
         elif item.command == MissionCommand.DO_SET_HOME:
             if item.param1 == 1.0 or not (item.lat_e7 or item.lon_e7):
-                lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
-                rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+                rover.set_home_here()
             else:
                 rover.set_home(item.lat_e7, item.lon_e7, item.alt_m)
 

@@ -222,6 +222,7 @@ class RtlMode(RoverMode):
     number = Mode.RTL
     autonomous = True
     needs_position = True
+    arms = False
 
     def __init__(self) -> None:
         self.arrived = False
@@ -242,7 +243,7 @@ class RtlMode(RoverMode):
             return
         if rover.follow(return_speed_mps(rover)):
             self.arrived = True
-            rover.say(6, "Reached home")
+            rover.say(6, "Reached destination")
 
 
 class SmartRtlMode(RoverMode):
@@ -253,6 +254,7 @@ class SmartRtlMode(RoverMode):
     number = Mode.SMART_RTL
     autonomous = True
     needs_position = True
+    arms = False
 
     def __init__(self) -> None:
         self.arrived = False
@@ -281,7 +283,7 @@ class SmartRtlMode(RoverMode):
         following = path.take()
         if following is None:
             self.arrived = True
-            rover.say(6, "Reached home")
+            rover.say(6, "Reached destination")
             return
         rover.navigator.set_leg(rover.navigator.destination, following, path.peek())
 

@@ -34,6 +34,7 @@ class Navigator(Snapshot):
     """Drives from one point to the next; local metres north and east.
 
     Attributes:
+        has_leg: there has been a destination since the mode was entered.
         reached: the destination has been passed, by radius or by its perpendicular plane.
         speed_mps: and ``turn_rate_radps``: what it wants now.
         distance_m: to the destination.
@@ -44,7 +45,7 @@ class Navigator(Snapshot):
 
     _state_fields = (
         "aim_error_rad", "along_e", "along_n", "corner_mps", "cross_track_m", "destination",
-        "distance_m", "length_m", "pivot_until_us", "pivoting", "reached", "reversed",
+        "distance_m", "has_leg", "length_m", "pivot_until_us", "pivoting", "reached", "reversed",
         "speed_mps", "start", "stop", "switch_m", "turn_rate_radps",
     )  # fmt: skip
     __slots__ = (
@@ -62,6 +63,7 @@ class Navigator(Snapshot):
         self.switch_m = _ARRIVED_M
         self.corner_mps = 0.0
         self.reached = True
+        self.has_leg = False
         self.pivoting = False
         self.pivot_until_us = 0
         self.reversed = False
@@ -91,6 +93,7 @@ class Navigator(Snapshot):
         if length > 1e-6:
             self.along_n, self.along_e = north / length, east / length
         self.reached = False
+        self.has_leg = True
         self.pivoting = False
         self._plan_corner(following)
 

@@ -2,7 +2,8 @@
 
 Some are kept only because ground stations and parameter files carry them: ``PSC_*`` (positions
 are held by the path law here), ``WP_JERK``, ``FENCE_MARGIN`` and ``FRAME_CLASS`` (a vehicle's
-drive comes from its preset). ``SIM_*`` are passed on to the simulator.
+drive comes from its preset), and of the radio all but the channels of ``RCMAP_ROLL`` and
+``RCMAP_THROTTLE``. ``SIM_*`` are passed on to the simulator.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pico_gz.core.ground_control import ParamType
+from pico_gz.vehicle.autopilot.fitted_parameters import CALIBRATED, FITTED, FITTED_NAMES
 
 _I8, _I16, _I32, _F = ParamType.INT8, ParamType.INT16, ParamType.INT32, ParamType.REAL32
 _BIG = 2147483647.0
@@ -96,6 +98,7 @@ _WAYPOINTS: tuple[Row, ...] = (
     ("SRTL_POINTS", _I16, 0, 500, 300),
     ("RALLY_INCL_HOME", _I8, 0, 1, 1),
     ("RALLY_LIMIT_KM", _F, 0, 100, 0.5),
+    ("RALLY_TOTAL", _I16, 0, 32766, 0),
 )
 
 _POSITION: tuple[Row, ...] = (
@@ -128,16 +131,19 @@ _OUTPUTS: tuple[Row, ...] = (
         )
     ),
     ("RCMAP_ROLL", _I8, 1, 16, 1),
+    ("RCMAP_PITCH", _I8, 1, 16, 2),
     ("RCMAP_THROTTLE", _I8, 1, 16, 3),
+    ("RCMAP_YAW", _I8, 1, 16, 4),
     *(
         row
-        for n in (1, 3)
+        for n in range(1, 17)
         for row in (
             (f"RC{n}_MIN", _I16, 800, 2200, 1000),
             (f"RC{n}_TRIM", _I16, 800, 2200, 1500),
             (f"RC{n}_MAX", _I16, 800, 2200, 2000),
             (f"RC{n}_DZ", _I16, 0, 200, 30),
             (f"RC{n}_REVERSED", _I8, 0, 1, 0),
+            (f"RC{n}_OPTION", _I16, 0, 400, 0),
         )
     ),
     ("RC_OVERRIDE_TIME", _F, -1, 120, 3),
@@ -159,15 +165,15 @@ _FAILSAFE: tuple[Row, ...] = (
 
 _FENCE: tuple[Row, ...] = (
     ("FENCE_ENABLE", _I8, 0, 1, 0),
-    ("FENCE_TYPE", _I8, 0, 6, 6),
+    ("FENCE_TYPE", _I8, 0, 7, 6),
     ("FENCE_ACTION", _I8, 0, 4, 1),
-    ("FENCE_RADIUS", _F, 30, 10000, 300),
+    ("FENCE_RADIUS", _F, 5, 10000, 300),
     ("FENCE_MARGIN", _F, 1, 10, 2),
     ("FENCE_TOTAL", _I16, 0, 32766, 0),
 )
 
 _BATTERY: tuple[Row, ...] = (
-    ("BATT_MONITOR", _I8, 0, 30, 0),
+    ("BATT_MONITOR", _I8, 0, 30, 4),
     ("BATT_VOLT_MULT", _F, 0, 100, 3.95),
     ("BATT_LOW_VOLT", _F, 0, 120, 0),
     ("BATT_LOW_TIMER", _I8, 0, 120, 10),
@@ -185,9 +191,9 @@ _SENSORS: tuple[Row, ...] = (
     ("COMPASS_USE", _I8, 0, 1, 1),
     ("COMPASS_AUTODEC", _I8, 0, 1, 1),
     ("COMPASS_DEC", _F, -3.142, 3.142, 0),
-    ("COMPASS_OFS_X", _F, -1800, 1800, 0),
-    ("COMPASS_OFS_Y", _F, -1800, 1800, 0),
-    ("COMPASS_OFS_Z", _F, -1800, 1800, 0),
+    ("COMPASS_OFS_X", _F, -1800, 1800, CALIBRATED),
+    ("COMPASS_OFS_Y", _F, -1800, 1800, CALIBRATED),
+    ("COMPASS_OFS_Z", _F, -1800, 1800, CALIBRATED),
     ("WENC_TYPE", _I8, 0, 1, 1),
     ("WENC_RADIUS", _F, 0, 5, 0.05),
 )
@@ -256,12 +262,16 @@ GROUPS: dict[str, tuple[Row, ...]] = {
     "Fence": _FENCE,
     "Battery": _BATTERY,
     "Sensors": _SENSORS,
+    "What is fitted": FITTED,
     "Message rates": _STREAMS,
     "Simulation": _SIMULATION,
 }
 
 # What the autopilot reports and cannot be set: a system id is the vehicle's id in the fleet.
-READ_ONLY = frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "SYSID_THISMAV"})
+READ_ONLY = (
+    frozenset({"FENCE_TOTAL", "FORMAT_VERSION", "MIS_TOTAL", "RALLY_TOTAL", "SYSID_THISMAV"})
+    | FITTED_NAMES
+)
 
 # In alphabetical order, which is also the order of the indexes that a ground station sees.
 PARAMETERS: dict[str, ParamSpec] = {

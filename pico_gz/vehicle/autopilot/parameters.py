@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from pico_gz.core.ground_control import GcsParams, ParamInfo, ParamType, Result
 from pico_gz.core.snapshot import Snapshot
 from pico_gz.errors import ConfigError, did_you_mean
+from pico_gz.vehicle.autopilot.fitted_parameters import FITTED_NAMES
 from pico_gz.vehicle.autopilot.parameter_table import PARAMETERS, READ_ONLY, ParamSpec
 
 logger = logging.getLogger(__name__)
@@ -210,7 +211,8 @@ class ParameterFile(NamedTuple):
 
     Attributes:
         values: of the parameters that it has.
-        unknown: names that it does not have, such as most of an ArduRover's.
+        unknown: names that it does not have, such as most of an ArduRover's, or that report
+            what is fitted to that vehicle.
         out_of_range: values that it does not take, each with its line and the range.
         read_only: names whose value it sets itself.
         problems: lines that make no sense, each with its number.
@@ -251,7 +253,7 @@ def scan_parameter_file(path: Path) -> ParameterFile:
             problems.append(f"line {number}: {error.message}")
             continue
         spec = PARAMETERS.get(name)
-        if spec is None:
+        if spec is None or name in FITTED_NAMES:
             unknown[name] = None
             continue
         if name in READ_ONLY:

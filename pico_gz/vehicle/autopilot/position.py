@@ -120,6 +120,9 @@ _GATE_GROWTH_MPS: Final = 0.6
 _SPEED_GATE_MPS: Final = 1.0
 _RATIO_GAIN: Final = 0.5
 _RESET_AFTER_US: Final = 8_000_000
+# Wheels and IMU cannot be further out than this while driving; a rover that stands may have been
+# carried [m].
+_RESET_DRIVING_M: Final = 20.0
 _LONGEST_BIAS_MPS2: Final = 1.5
 
 Remembered = tuple[int, float, float, float, float, float]
@@ -214,16 +217,20 @@ class PositionFilter(Snapshot):
                 return entry
         return history[0]
 
-    def fuse_fix(self, now_us: int, then: Remembered, north_m: float, east_m: float) -> bool:
+    def fuse_fix(
+        self, now_us: int, then: Remembered, north_m: float, east_m: float, parked: bool = True
+    ) -> bool:
         """Compare a fix with where the rover was ``then``; false when it is not believed."""
         error_n = north_m - (then[1] + self.correction_n_m)
         error_e = east_m - (then[2] + self.correction_e_m)
         gate_m = _GATE_M + _GATE_GROWTH_MPS * (now_us - self.accepted_us) * 1e-6
-        ratio = sqrt(error_n * error_n + error_e * error_e) / gate_m
+        error_m = sqrt(error_n * error_n + error_e * error_e)
+        ratio = error_m / gate_m
         self.position_ratio += _RATIO_GAIN * (ratio - self.position_ratio)
         if ratio > 1.0:
             self._note_rejection(now_us, error_n, error_e)
-            if now_us - self.rejected_since_us > _RESET_AFTER_US:
+            lasting = now_us - self.rejected_since_us > _RESET_AFTER_US
+            if lasting and (parked or error_m <= _RESET_DRIVING_M):
                 self.place(
                     north_m + self.dead_n_m - then[1], east_m + self.dead_e_m - then[2], now_us
                 )

@@ -13,6 +13,7 @@ from pico_gz.core.snapshot import Snapshot
 from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.vehicle_config import DriveKind
 from pico_gz.errors import ConfigError
+from pico_gz.vehicle.autopilot.actions import ARM_FUNCTIONS, MotorTest, do_action
 from pico_gz.vehicle.autopilot.context import RoverContext
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor, Failsafe
 from pico_gz.vehicle.autopilot.gcs_commands import (
@@ -25,6 +26,7 @@ from pico_gz.vehicle.autopilot.mission import (
     MAX_LAT_E7,
     MAX_LON_E7,
     MAX_SPEED_MPS,
+    MissionCommand,
     MissionState,
 )
 from pico_gz.vehicle.autopilot.parameters import ParamStore
@@ -38,8 +40,12 @@ if TYPE_CHECKING:
 _PERIOD_US: Final = 20_000
 _SLOW_EVERY: Final = 5
 _SAVE_EVERY: Final = 50
+_HOME_EVERY: Final = 50
 _STALL_US: Final = 200_000
 _READY_SAMPLES: Final = 40
+_DO_MOTOR_TEST: Final = 209
+# Of the parameters of PREFLIGHT_CALIBRATION: gyro, pressure, accelerometer.
+_CALIBRATES = (0, 2, 4)
 _BANNER = "ArduRover V4.6.0 (pico_gz)"
 # Asked for in every step; Python 3.11 takes 0.15 us to look up a member or its name.
 _MODE_NAMES = {mode: mode.name for mode in Mode}
@@ -90,6 +96,7 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         self._battery = BatteryMonitor(self._rover.values)
         self._failsafe = Failsafe()
         self._switches = PilotSwitches()
+        self._motor_test = MotorTest()
 
     @property
     def params(self) -> ParamStore:
@@ -112,6 +119,7 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         rover.params.note("SYSID_THISMAV", platform.vehicle_id)
         rover.now_us = platform.timer.now_us()
         rover.outputs.claim(platform)
+        rover.board.platform = platform
         rover.outputs.neutral()
         rover.say(6, _BANNER)
 
@@ -137,6 +145,8 @@ class RoverAutopilot(Snapshot, GcsVehicle):
             rover.modes.run()
         else:
             outputs.neutral()
+            if self._motor_test.until_us > now_us:
+                outputs.test(self._motor_test.first, self._motor_test.second)
 
     def _run_slow(self, platform: SitlPlatform, now_us: int) -> None:
         """What ten times a second is enough for."""
@@ -145,6 +155,8 @@ class RoverAutopilot(Snapshot, GcsVehicle):
             self._leave_initialising()
         if rover.estimator.frame is not None and not rover.home.valid:
             self._take_home()
+        elif not rover.armed and self._loops % _HOME_EVERY == 0:
+            rover.follow_home()
         rover.estimator.watch_imu(rover.outputs.steering)
         self._battery.update(platform, now_us)
         self._switches.check(rover, self)
@@ -197,7 +209,13 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         platform = self._platform
         servo_us = platform.servo_outputs_us() if platform is not None else ()
         ready = not arming_problems(self._rover, self._battery, self._failsafe)
-        return build_telemetry(self._rover, self._battery, servo_us, ready)
+        return build_telemetry(
+            self._rover,
+            self._battery,
+            servo_us,
+            ready=ready,
+            critical=self._failsafe.in_force(self._rover),
+        )
 
     def drain_texts(self) -> list[StatusText]:
         if not self._rover.texts:
@@ -260,14 +278,15 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         if self._rover.estimator.frame is None:
             return Result.TEMPORARILY_REJECTED
         self._rover.set_home(lat_e7, lon_e7, alt_m)
+        self._rover.home.locked = True
         return Result.ACCEPTED
 
     def set_home_here(self) -> Result:
         rover = self._rover
         if not rover.position_valid():
             return Result.FAILED
-        lat_e7, lon_e7 = rover.e7_from_local(*rover.here())
-        rover.set_home(lat_e7, lon_e7, rover.estimator.altitude.alt_m)
+        rover.set_home_here()
+        rover.home.locked = True
         return Result.ACCEPTED
 
     def change_speed(self, speed_mps: float) -> Result:
@@ -297,15 +316,30 @@ class RoverAutopilot(Snapshot, GcsVehicle):
         return Result.FAILED if problems else Result.ACCEPTED
 
     def calibrate(self, params: Sequence[float]) -> Result:
-        # Gyro and barometer calibrate themselves while the rover stands; others are refused.
+        # Gyro and barometer calibrate themselves while the rover stands. The accelerometer has no
+        # error that stays, so its calibration ends at once. Others are refused.
         if self._rover.armed:
             return Result.DENIED
         wanted = [isfinite(value) and value != 0.0 for value in params]
-        self_made = all(index in (0, 2) for index, want in enumerate(wanted) if want)
-        if not self_made:
+        if any(want and index not in _CALIBRATES for index, want in enumerate(wanted)):
             return Result.UNSUPPORTED
-        self._rover.say(6, "Calibration done")
+        # Mission Planner waits for these words.
+        self._rover.say(6, "Calibration successful")
         return Result.ACCEPTED
+
+    def do_command(self, command: int, params: Sequence[float]) -> Result:
+        if not all(isfinite(value) for value in params):
+            return Result.DENIED
+        if command == _DO_MOTOR_TEST:
+            if self._platform is not None:
+                self._platform.hold_while_disarmed(self._may_move)
+            return self._motor_test.start(self._rover, params)
+        if command == MissionCommand.DO_AUX_FUNCTION and int(params[0]) in ARM_FUNCTIONS:
+            return self.arm() if params[1] == 2.0 else self.disarm()
+        return do_action(self._rover, command, params)
+
+    def _may_move(self) -> bool:
+        return self._rover.armed or self._motor_test.until_us > self._rover.now_us
 
     def reboot(self) -> Result:
         rover = self._rover

@@ -6,7 +6,7 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from pico_gz.core.frames import wrap_deg_360
-from pico_gz.core.ground_control import Telemetry
+from pico_gz.core.ground_control import Mode, Telemetry
 from pico_gz.core.portable_math import DEG_PER_RAD, atan2
 from pico_gz.vehicle.autopilot.failsafe import BatteryMonitor
 from pico_gz.vehicle.autopilot.mission import BREACH_BOUNDARY, BREACH_NONE
@@ -32,7 +32,12 @@ _ORIGIN = (0.0, 0.0)
 
 
 def build_telemetry(
-    rover: RoverContext, battery: BatteryMonitor, servo_us: tuple[int, ...], ready: bool
+    rover: RoverContext,
+    battery: BatteryMonitor,
+    servo_us: tuple[int, ...],
+    *,
+    ready: bool,
+    critical: bool,
 ) -> Telemetry:
     """Gather everything a ground station may want to know now."""
     mode = rover.modes.current
@@ -40,7 +45,8 @@ def build_telemetry(
         time_us=rover.now_us,
         mode=mode.number,
         armed=rover.armed,
-        active=rover.armed,
+        active=mode.number is not Mode.HOLD,
+        critical=critical,
         servo_us=servo_us,
         throttle_percent=100.0 * rover.outputs.throttle,
         rc_us=rover.rc.channels_us if rover.rc.seen else (),
@@ -140,21 +146,21 @@ def _surroundings(rover: RoverContext, battery: BatteryMonitor) -> dict[str, Any
 
 def _navigation(rover: RoverContext) -> dict[str, Any]:
     navigator, runner = rover.navigator, rover.runner
-    driving = rover.armed and rover.modes.current.autonomous and not navigator.reached
+    guided = rover.armed and rover.modes.current.autonomous and navigator.has_leg
     shown: dict[str, Any] = {
         "mission_current": runner.current,
         "mission_count": max(0, len(runner.items()) - 1),
         "mission_state": int(runner.state),
     }
-    if driving:
+    if guided:
+        # A target that was reached stays the target until there is another.
         lat_e7, lon_e7 = rover.e7_of_fixed(navigator.destination)
+        shown |= {"target_valid": True, "target_lat_e7": lat_e7, "target_lon_e7": lon_e7}
+    if guided and not navigator.reached:
         north, east = rover.here()
         bearing = atan2(navigator.destination[1] - east, navigator.destination[0] - north)
         aim = rover.estimator.heading.yaw_rad + navigator.aim_error_rad
         shown |= {
-            "target_valid": True,
-            "target_lat_e7": lat_e7,
-            "target_lon_e7": lon_e7,
             "target_bearing_deg": wrap_deg_360(bearing * DEG_PER_RAD),
             "nav_bearing_deg": wrap_deg_360(aim * DEG_PER_RAD),
             "waypoint_distance_m": navigator.distance_m,

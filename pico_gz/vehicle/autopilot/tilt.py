@@ -191,15 +191,22 @@ class ImuWatch(Snapshot):
     """Looks at one sample in ten or so, which costs next to nothing.
 
     A sensor without noise may well repeat itself, so repetition alone is no failure: the gyro
-    must do so while the accelerometer shows that there is noise or motion to be seen.
+    must do so while the accelerometer shows that there is noise or motion to be seen. On a
+    straight way that counts only for a gyro that has shown noise while the rover stood.
+
+    Attributes:
+        gyro_changes: looks in a row, up to a limit, that showed noise while standing.
     """
 
-    _state_fields = ("accel_mss", "gyro_rads", "gyro_repeats", "strange_force", "strange_turn")
+    _state_fields = (
+        "accel_mss", "gyro_changes", "gyro_rads", "gyro_repeats", "strange_force", "strange_turn",
+    )  # fmt: skip
     __slots__ = _state_fields
 
     def __init__(self) -> None:
         self.accel_mss: Vector3 = (0.0, 0.0, 0.0)
         self.gyro_rads: Vector3 = (0.0, 0.0, 0.0)
+        self.gyro_changes = 0
         self.gyro_repeats = 0
         self.strange_force = 0
         self.strange_turn = 0
@@ -224,7 +231,11 @@ class ImuWatch(Snapshot):
         self.strange_turn = self.strange_turn + 1 if tumbling else 0
         if gyro_rads != self.gyro_rads:
             self.gyro_repeats = 0
-        elif (parked or abs(steering) > _TURNING) and self._is_lively(accel_mss):
+            if parked and self.gyro_changes < _LOOKS:
+                self.gyro_changes += 1
+        elif (
+            parked or abs(steering) > _TURNING or self.gyro_changes >= _LOOKS
+        ) and self._is_lively(accel_mss):
             self.gyro_repeats += 1
         self.accel_mss, self.gyro_rads = accel_mss, gyro_rads
 

@@ -259,6 +259,10 @@ class FakeVehicle:
         self.calls.append(("flush_params",))
         return Result.ACCEPTED
 
+    def do_command(self, command, params):
+        self.calls.append(("do_command", command, tuple(params)))
+        return Result.ACCEPTED
+
     def reboot(self) -> Result:
         self.calls.append(("reboot",))
         return Result.ACCEPTED

@@ -3,6 +3,7 @@ import math
 import pytest
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
+from real_vehicle import RealVehicle
 
 from pico_gz.core.ground_control import Mode, Result
 from pico_gz.errors import ConfigError
@@ -223,8 +224,8 @@ def test_the_rest_of_the_questions(ground, station):
     payload = list(
         b"\x01\x00\x00\x04\x10\x00\x00\x00\x00\x00\x00\x00@PARAM/param.pck".ljust(251, b"\0")
     )
-    (nak,) = station.ask(mav.MAVLink_file_transfer_protocol_message(0, 1, 1, payload))
-    assert (nak.payload[3], nak.payload[12], nak.target_system) == (129, 10, 255)
+    (ack,) = station.ask(mav.MAVLink_file_transfer_protocol_message(0, 1, 1, payload))
+    assert (ack.payload[3], ack.target_system) == (128, 255)
 
 
 def test_setup_signing_does_nothing(ground, station, caplog):
@@ -251,3 +252,28 @@ def test_failures_are_refused_without_a_switch_or_by_it():
         raise ConfigError("This adapter cannot do that.")
 
     assert Ground(inject=refuse).station().command(420, 4, 1, 0) == 3
+
+
+@pytest.mark.parametrize("number", [181, 183, 207, 209, 218])
+def test_commands_on_board_reach_the_vehicle(ground, station, number):
+    assert station.command(number, 1, 2, 3, 4) == Result.ACCEPTED
+    assert ground.vehicle.calls[-1] == ("do_command", number, (1, 2, 3, 4, 0, 0, 0))
+
+
+def test_a_compass_calibration_reports_success_at_once():
+    ground = Ground(RealVehicle())
+    station = ground.station()
+    assert station.command(42424) == Result.DENIED  # armed
+    ground.vehicle.disarm()
+    ground.run(0.1)
+    message = mav.MAVLink_command_long_message(1, 1, 42424, 0, 0, 0, 0, 0, 0, 0, 0)
+    answers = station.ask(message, "MAG_CAL_REPORT", "COMMAND_ACK")
+    assert [a.get_type() for a in answers] == ["MAG_CAL_REPORT", "COMMAND_ACK"]
+    assert answers[0].cal_status == 4
+    assert answers[1].result == 0
+    assert station.command(42425) == Result.ACCEPTED
+
+
+def test_yaw_and_speed_is_a_guided_target(ground, station):
+    assert station.command(213, 90, 0.5) == ground.vehicle.guided.velocity(None)
+    assert station.command(213, float("nan"), 0.5) == Result.DENIED

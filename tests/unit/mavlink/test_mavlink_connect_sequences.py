@@ -2,6 +2,7 @@
 
 import pytest
 from fake_vehicle import FakeVehicle
+from gcs_parameters import READ_AT_CONNECT
 from ground_station import Ground
 from pymavlink.dialects.v20 import all as mav
 from real_vehicle import RealVehicle, waypoints
@@ -28,12 +29,20 @@ def ground(request):
     return Ground(vehicle)
 
 
-def load_parameters(ground, station, seconds=4.0):
+def load_parameters(ground, station, seconds=5.0):
     station.send(mav.MAVLink_param_request_list_message(1, 1))
     ground.run(seconds)
     values = station.take("PARAM_VALUE")
     assert {m.param_index for m in values} == set(range(values[0].param_count))
     return values
+
+
+def check_parameters(ground, values, program):
+    """What the program reads must be there; only a real vehicle has all of it."""
+    held = {m.param_id: m.param_value for m in values}
+    if isinstance(ground.vehicle, RealVehicle):
+        assert set(READ_AT_CONNECT[program]) <= set(held)
+    return held
 
 
 def test_qgroundcontrol(ground):
@@ -58,12 +67,22 @@ def test_qgroundcontrol(ground):
         (ack,) = station.ask(request(msg_id), "COMMAND_ACK")
         assert ack.result == 3
 
-    # 4. Parameters by file: refused at once with "file not found".
-    (nak,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
-    assert (nak.payload[3], nak.payload[12]) == (129, 10)
+    # 4. Parameters by file: opened at once (their contents: see the tests of files).
+    assert version.capabilities & 32
+    (ack,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
+    assert ack.payload[3] == 128
 
     # 5. Parameters by message, and a gap filled by index.
     values = load_parameters(ground, station)
+    held = check_parameters(ground, values, "QGroundControl 5.1.3")
+    if isinstance(ground.vehicle, RealVehicle):
+        # What makes it open the set-up page instead of the map: no compass offset may be 0, not
+        # all of the accelerometer's, and the radio must not have ArduPilot's default ends.
+        assert held["COMPASS_DEV_ID"]
+        assert held["COMPASS_USE"]
+        assert all(held[f"COMPASS_OFS_{axis}"] for axis in "XYZ")
+        assert any(held[f"INS_ACCOFFS_{axis}"] for axis in "XYZ")
+        assert held["RC1_MIN"] != 1100
     (again,) = station.ask(mav.MAVLink_param_request_read_message(1, 1, b"", 17), "PARAM_VALUE")
     assert again.param_id == values[17].param_id
 
@@ -112,9 +131,10 @@ def test_mission_planner(ground):
     assert any(text.startswith("ArduRover V4.6.0") for text in texts)
 
     # 5. Parameters by file, else by message: no holes, nothing numbered 65535.
-    (nak,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
-    assert nak.payload[12] == 10
+    (ack,) = station.ask(ftp_open(), "FILE_TRANSFER_PROTOCOL")
+    assert ack.payload[3] == 128
     values = load_parameters(ground, station)
+    check_parameters(ground, values, "Mission Planner 1.3.83")
     assert [m.param_index for m in values] == list(range(ground.vehicle.params.count()))
 
     # 6. Rates.
@@ -131,7 +151,7 @@ def test_both_at_once_do_not_disturb_each_other(ground):
     one, other = ground.station(255), ground.station(254)
     for station in (one, other):
         station.send(mav.MAVLink_param_request_list_message(1, 1))
-    ground.run(4.0)
+    ground.run(5.0)
     assert len(one.take("PARAM_VALUE")) == len(other.take("PARAM_VALUE"))
     (ack,) = one.ask(request(148), "COMMAND_ACK")
     assert ack.result == 0

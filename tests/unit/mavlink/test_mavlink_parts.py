@@ -9,7 +9,6 @@ from pico_gz.errors import PortClashError
 from pico_gz.mavlink.commands import failure_words, integer_in
 from pico_gz.mavlink.fleet_mavlink import check_plan
 from pico_gz.mavlink.links import TokenBucket
-from pico_gz.mavlink.params import refuse_file
 from pico_gz.mavlink.streams import Schedule
 from pico_gz.mavlink.tcp_link import FrameQueue
 from pico_gz.mavlink.telemetry import i16, i32, status_messages, u16, whole
@@ -184,33 +183,6 @@ def test_hostile_texts_are_made_harmless():
 )
 def test_failure_words(numbers, expected):
     assert failure_words(*numbers) == expected
-
-
-def ftp_request(opcode, sequence=7, session=2, data=b"@PARAM/param.pck"):
-    head = sequence.to_bytes(2, "little") + bytes([session, opcode, len(data), 0, 0, 0]) + bytes(4)
-    return (head + data).ljust(251, b"\0")
-
-
-@pytest.mark.parametrize(
-    ("opcode", "error"), [(4, 10), (3, 10), (15, 4), (5, 4), (11, 10), (77, 7)]
-)
-def test_ftp_says_no_with_the_right_reason(opcode, error):
-    answer = refuse_file(ftp_request(opcode))
-    assert int.from_bytes(answer[:2], "little") == 8
-    assert (answer[2], answer[3], answer[4], answer[5], answer[12]) == (2, 129, 1, opcode, error)
-    assert len(answer) == 251
-
-
-@pytest.mark.parametrize("opcode", [1, 2])
-def test_ftp_sessions_end_politely(opcode):
-    answer = refuse_file(ftp_request(opcode, sequence=65535))
-    assert int.from_bytes(answer[:2], "little") == 0
-    assert (answer[3], answer[4]) == (128, 0)
-
-
-@pytest.mark.parametrize("opcode", [0, 128, 129])
-def test_ftp_does_not_answer_answers(opcode):
-    assert refuse_file(ftp_request(opcode)) is None
 
 
 def test_a_full_queue_keeps_answers_and_never_exceeds_its_limit():

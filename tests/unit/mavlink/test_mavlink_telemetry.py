@@ -81,7 +81,11 @@ FULL = Telemetry(
     vibration_mps2=(1.0, 2.0, 3.0),
 )
 SIM_STATE = SimState(0.1, 0.2, 0.3, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 7, 8)
-AROUND = TelemetrySource(epoch_us=1_767_225_600_000_000, sim_state=lambda: SIM_STATE)
+AROUND = TelemetrySource(
+    epoch_us=1_767_225_600_000_000,
+    sim_state=lambda: SIM_STATE,
+    wind_ned_mps=lambda: (3.0, -4.0, 0.5),
+)
 
 # What a receiver must read, in the units of the message definitions.
 EXPECTED = {
@@ -115,6 +119,12 @@ EXPECTED = {
         "xmag": 300,
         "ymag": -100,
     },
+    "SCALED_IMU2": {"time_boot_ms": 12_345, "yacc": 100, "zgyro": 300, "xmag": 300},
+    "POWER_STATUS": {"Vcc": 5000, "Vservo": 0, "flags": 0},
+    "AHRS": {"omegaIx": 0.0, "omegaIz": 0.0, "error_yaw": 0.4},
+    "AHRS2": {"roll": 0.1, "yaw": -math.pi / 2, "altitude": 41.5, "lat": 356_812_360},
+    # From the east, and from the south: the bearing it comes from.
+    "WIND": {"direction": 126.869898, "speed": 5.0, "speed_z": 0.5},
     "SCALED_PRESSURE": {"press_abs": 1008.0, "temperature": 2150},
     "ATTITUDE": {"time_boot_ms": 12_345, "roll": 0.1, "yaw": -math.pi / 2, "yawspeed": 0.3},
     "LOCAL_POSITION_NED": {"x": 10.0, "y": -5.0, "z": -1.5, "vx": 1.0, "vy": -0.5, "vz": 0.1},
@@ -251,6 +261,7 @@ def test_messages_that_have_nothing_to_tell():
     assert silent == {
         "POSITION_TARGET_GLOBAL_INT",
         "SIMSTATE",
+        "WIND",
         "HOME_POSITION",
         "GPS_GLOBAL_ORIGIN",
     }
@@ -264,7 +275,7 @@ def test_messages_that_have_nothing_to_tell():
         (Mode.HOLD, False, 1, 3),
         (Mode.AUTO, True, 1 | 8 | 128, 4),
         (Mode.GUIDED, False, 1 | 8, 3),
-        (Mode.INITIALISING, False, 1, 3),
+        (Mode.INITIALISING, False, 1, 2),
     ],
 )
 def test_heartbeats(mode, armed, base_mode, status):
@@ -272,6 +283,12 @@ def test_heartbeats(mode, armed, base_mode, status):
     beat = telemetry.heartbeat(telemetry.Identity(), belief)
     assert (beat.type, beat.autopilot, beat.custom_mode) == (10, 3, int(mode))
     assert (beat.base_mode, beat.system_status) == (base_mode, status)
+
+
+def test_a_failsafe_is_critical_in_every_mode():
+    for mode in (Mode.HOLD, Mode.RTL):
+        belief = Telemetry(time_us=0, mode=mode, armed=True, active=True, critical=True)
+        assert telemetry.heartbeat(telemetry.Identity(), belief).system_status == 5
 
 
 def test_other_identities():
@@ -289,7 +306,7 @@ def test_version_and_capabilities():
     assert version.capabilities & 64  # SET_ATTITUDE_TARGET
     assert version.capabilities & 16_384  # fence
     assert version.capabilities & 32_768  # rally
-    assert not version.capabilities & 32  # no FTP
+    assert version.capabilities & 32  # FTP
 
 
 def test_modes_are_numbered_without_holes():

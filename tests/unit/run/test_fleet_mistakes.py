@@ -22,8 +22,8 @@ FILES = {
     "home_only.waypoints": waypoints(),
     "gap.waypoints": waypoints("2 0 3 16 0 0 0 0 35.681290 139.767125 0 1"),
     "zurich.waypoints": waypoints("1 0 3 16 0 0 0 0 47.376900 8.541700 0 1"),
-    "takeoff.waypoints": waypoints(
-        "1 0 3 22 0 0 0 0 35.681290 139.767125 5 1", "2 0 3 16 0 0 0 0 35.68129 139.767125 0 1"
+    "plan_path.waypoints": waypoints(
+        "1 0 3 81 0 0 0 0 35.681290 139.767125 5 1", "2 0 3 16 0 0 0 0 35.68129 139.767125 0 1"
     ),
     "north.waypoints": waypoints("1 0 3 16 0 0 0 0 95.0 139.767125 0 1"),
     "empty.plan": '{"fileType": "Plan", "mission": {"items": []}}',
@@ -89,9 +89,9 @@ MISTAKES = [
     ("far", "[[vehicle]]\nmission = 'zurich.waypoints'\n", 2, ["item 1 lies 9", "[origin]"]),
     (
         "unknown_command",
-        "[[vehicle]]\nmission = 'takeoff.waypoints'\n",
+        "[[vehicle]]\nmission = 'plan_path.waypoints'\n",
         2,
-        ["item 1", "NAV_TAKEOFF (22)", "NAV_WAYPOINT (16)", "takeoff.waypoints"],
+        ["item 1", "NAV_PATHPLANNING (81)", "NAV_WAYPOINT (16)", "plan_path.waypoints"],
     ),
     ("off_the_globe", "[[vehicle]]\nmission = 'north.waypoints'\n", 2, ["item 1", "latitude 95"]),
     ("no_mission_file", "[[vehicle]]\nmission = 'no.plan.txt'\n", 2, ["neither a plan"]),
@@ -204,6 +204,6 @@ def test_everything_that_is_wrong_is_listed_at_once(load):
     with pytest.raises(FleetFileError) as caught:
         load(
             "[terrain]\nkind = 'heightmap'\nfile = 'bad.csv'\n"
-            "[[vehicle]]\nmission = 'takeoff.waypoints'\nparams = 'bad.parm'\nwheel_base = 0\n"
+            "[[vehicle]]\nmission = 'plan_path.waypoints'\nparams = 'bad.parm'\nwheel_base = 0\n"
         )
     assert [problem.line for problem in caught.value.problems] == [3, 5, 6, 7]

@@ -18,7 +18,7 @@ def item(command, **fields):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (item(22), ["item 1", "NAV_TAKEOFF (22)", "does not have"]),
+        (item(81), ["item 1", "NAV_PATHPLANNING (81)", "does not have"]),
         (item(31999), ["unknown command (31999)"]),
         (item(16, frame=1), ["frame 1", "0, 2, 3"]),
         (item(16, lat_e7=-950_000_000), ["latitude -95", "-90..90"]),

@@ -194,7 +194,7 @@ def mission(tmp_path):
     ("line", "words"),
     [
         (None, "its.waypoints holds nothing to drive to"),
-        ("1 0 3 22 0 0 0 0 35.68129 139.767125 5 1", "its.waypoints: item 1, NAV_TAKEOFF"),
+        ("1 0 3 81 0 0 0 0 35.68129 139.767125 5 1", "its.waypoints: item 1, NAV_PATHPLANNING"),
         ("1 0 3 16 0 0 0 0 47.3769 8.5417 0 1", "its.waypoints lies .* km from"),
     ],
 )

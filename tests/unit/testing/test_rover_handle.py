@@ -87,14 +87,14 @@ def test_a_refused_mission_names_file_item_and_command(rover, tmp_path):
     path = tmp_path / "m.waypoints"
     path.write_text(
         "QGC WPL 110\n0 1 0 16 0 0 0 0 35.681236 139.767125 40 1\n"
-        "1 0 3 22 0 0 0 0 35.68129 139.767125 5 1\n2 0 3 16 0 0 0 0 95.0 139.767125 0 1\n"
+        "1 0 3 81 0 0 0 0 35.68129 139.767125 5 1\n2 0 3 16 0 0 0 0 95.0 139.767125 0 1\n"
         "3 0 3 178 0 1000 0 0 0 0 0 1\n"
     )
     with pytest.raises(ConfigError) as caught:
         rover.upload_mission(path)
     for words in (
         str(path),
-        "item 1, NAV_TAKEOFF (22)",
+        "item 1, NAV_PATHPLANNING (81)",
         "item 2, NAV_WAYPOINT (16): latitude 95",
         "item 3, DO_CHANGE_SPEED (178): param2 = 1000: allowed are -1 (no change)..100 m/s",
     ):

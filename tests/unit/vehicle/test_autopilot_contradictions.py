@@ -100,6 +100,23 @@ def test_a_dead_gyro_leaves_the_heading_to_the_compass():
     assert abs(yaw_error(world)) < math.radians(20.0)
 
 
+def test_a_gyro_that_dies_on_a_straight_way_is_found():
+    world = World(noise=1.0).ready()
+    world.run(3.0)
+    drive(world, 4.0)
+    world.gyro_dead = True
+    drive(world, 2.0)
+    assert not world.estimator.imu_watch.gyro_credible
+
+
+def test_a_gyro_without_noise_may_say_straight_on():
+    world = World().ready()
+    world.run(3.0)
+    for throttle in (0.7, 0.4, 0.7, 0.4):
+        drive(world, 2.0, throttle)
+    assert world.estimator.imu_watch.gyro_credible
+
+
 def test_a_gps_that_jumps_is_told():
     world = World().ready()
     drive(world, 3.0)
@@ -107,7 +124,11 @@ def test_a_gps_that_jumps_is_told():
     drive(world, 4.0)
     assert "GPS contradicts dead reckoning" in world.texts
     assert abs(world.estimator.position.north_m - world.north) < 5.0
-    drive(world, 8.0)
+    drive(world, 16.0)
+    assert "GPS is believed again" not in world.texts
+    assert abs(world.estimator.position.north_m - world.north) < 5.0
+    # Standing still, a place that lasts is believed: somebody may have carried the rover.
+    drive(world, 5.0, throttle=0.0)
     assert "GPS is believed again" in world.texts
     assert world.estimator.position.north_m - world.north > 90.0
 

@@ -27,7 +27,7 @@ def test_known_commands(command):
 @pytest.mark.parametrize(
     ("changes", "result"),
     [
-        ({"command": 22}, MissionResult.UNSUPPORTED),
+        ({"command": 15}, MissionResult.UNSUPPORTED),
         ({"command": 65535}, MissionResult.UNSUPPORTED),
         ({"frame": 1}, MissionResult.UNSUPPORTED_FRAME),
         ({"frame": 255}, MissionResult.UNSUPPORTED_FRAME),
@@ -69,7 +69,7 @@ def test_nan_means_no_value():
 @pytest.mark.parametrize(
     ("items", "result"),
     [
-        (mission(16, 22), MissionResult.UNSUPPORTED),
+        (mission(16, 15), MissionResult.UNSUPPORTED),
         ([item(0), item(2)], MissionResult.INVALID_SEQUENCE),
         ([item(0), item(1, 177, param1=7.0)], MissionResult.INVALID_PARAM1),
         ([item(n) for n in range(MAX_ITEMS + 1)], MissionResult.NO_SPACE),

@@ -155,7 +155,7 @@ def test_rtl(preset):
     world.autopilot.guided.to_global(*e7_of(6, 4))
     world.run(20.0)
     assert world.autopilot.set_mode(Mode.RTL) is Result.ACCEPTED
-    assert world.run_until(lambda: "Reached home" in world.texts, 40.0)
+    assert world.run_until(lambda: "Reached destination" in world.texts, 40.0)
     world.run(2.0)
     assert math.hypot(world.north, world.east) < 0.5
     assert world.speed == pytest.approx(0.0, abs=0.02)
@@ -185,9 +185,9 @@ def test_smart_rtl_goes_back_the_way_it_came():
     for _ in range(600):
         world.run(0.1)
         away.append(min(abs(world.north - 8.0), abs(world.east)))
-        if "Reached home" in world.texts:
+        if "Reached destination" in world.texts:
             break
-    assert "Reached home" in world.texts
+    assert "Reached destination" in world.texts
     # Never far from the two legs, whereas the straight way home is 4 m from both.
     assert max(away) < 1.5
     assert math.hypot(world.north, world.east) < 1.0

@@ -70,7 +70,7 @@ REAL_FILES = {
         "CRUISE_SPEED,5\r\nFENCE_RADIUS,0\r\n",
         {"ACRO_TURN_RATE": 180.0, "CRUISE_SPEED": 5.0},
         ("AHRS_ORIENTATION",),
-        ("line 5: FENCE_RADIUS 0 (a number, 30..10000)",),
+        ("line 5: FENCE_RADIUS 0 (a number, 5..10000)",),
     ),
     "MAVProxy": (
         "CRUISE_THROTTLE  30.000000\nCRUISE_SPEED     2.500000\nINS_GYR_CAL      1\n",
