@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from pico_gz.run.ardurover_fleet import ArduRoverFleet
     from pico_gz.run.mujoco_pictures import MujocoViewer
     from pico_gz.vehicle.external.fdm_server import FdmServer
-    from pico_gz.vehicle.external.releases import ArduRoverProgram
     from pico_gz.vehicle.rc.keyboard import Keyboard
 
 
@@ -83,6 +82,9 @@ class FleetRun:
         pilots: the autopilots that can be commanded.
         mavlink: its ground links; ``None`` without any.
         closing: what is closed at the end, last first.
+        connections: where programs meet this run, a line each, for people.
+        verdict: what will be said of it at its end.
+        ardurovers: those that it has started; ``None`` without any.
         notes: what people should know before it starts, one sentence each, beside the
             fleet's own ``warnings``.
     """
@@ -107,14 +109,14 @@ class FleetRun:
         self.mavlink: FleetMavlink | None = None
         self._meter = SpeedMeter(self.bridge)
         self._start_folder = _working_folder()
-        self._verdict = Verdict(self.bridge, lambda: self.fleet)
+        self.verdict = Verdict(self.bridge, lambda: self.fleet)
         if self.options.until_done:
-            self._verdict.require_end()
+            self.verdict.require_end()
         self._folder: RunFolder | None = None
         self._trace = TraceDigest()
         self.bridge.timeline.add_past(self._trace)
-        self._connections: list[str] = []
-        self._ardurovers: ArduRoverFleet | None = None
+        self.connections: list[str] = []
+        self.ardurovers: ArduRoverFleet | None = None
         self.closing = contextlib.ExitStack()
 
     def __enter__(self) -> FleetRun:
@@ -136,7 +138,7 @@ class FleetRun:
     def run(self, until: Callable[[FleetView], bool] | None = None) -> RunResult:
         """Run for the asked duration, until all vehicles are done, or until ``stop``."""
         limit_s = self.limit_s
-        done = self._verdict.is_done if self.options.until_done else None
+        done = self.verdict.is_done if self.options.until_done else None
         conditions = [condition for condition in (until, done) if condition]
         if self.options.paused:
             self.bridge.pause()
@@ -166,13 +168,13 @@ class FleetRun:
         """Simulated seconds after which the run ends in any case; ``None``: never."""
         asked_s = [s for s in (self.options.duration_s, self.options.timeout_s) if s is not None]
         if self.options.until_done and not asked_s:
-            return self._verdict.limit_s()
+            return self.verdict.limit_s()
         return min((s for s in asked_s if s > 0.0), default=None)
 
     def _is_hopeless(self) -> bool:
         """Whether a mission can never be completed, and no time was given for it."""
         asked = self.options.duration_s is not None or self.options.timeout_s is not None
-        return self.options.until_done and not asked and bool(self._verdict.impossible)
+        return self.options.until_done and not asked and bool(self.verdict.impossible)
 
     # --- vehicles that come later -------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class FleetRun:
             seed=self.fleet.seed,
             trace_sha256=self._trace.hexdigest(),
             recording=str(self._folder.path) if self._folder else None,
-            problems=self._verdict.problems(
+            problems=self.verdict.problems(
                 until_done=self.options.until_done, limit_s=self.limit_s
             ),
         )
@@ -231,7 +233,7 @@ class FleetRun:
 
     def connection_lines(self) -> list[str]:
         """Where ground stations meet this run, for people."""
-        return self._connections
+        return self.connections
 
     # --- opening ----------------------------------------------------------------------------
 
@@ -248,7 +250,11 @@ class FleetRun:
         if address_space_limit() is not None:
             bridge.before_step.add(require_memory)
         bridge.after_step.add(self._trace)
-        server = self._open_external(opened)
+        server = None
+        if any(plan.config.is_external for plan in self.fleet.vehicles):
+            from pico_gz.run.external_run import open_external
+
+            server = open_external(self, opened)
         feeder = self._open_rc(opened, server)
         if feeder is not None and feeder.keyboard is not None:
             self.keyboard = feeder.keyboard
@@ -265,7 +271,7 @@ class FleetRun:
         self._watch_health(adapters)
         starter = MissionStarter(to_start)
         bridge.before_step.add(starter)
-        self._verdict.expect(commanded, starter, self.frame)
+        self.verdict.expect(commanded, starter, self.frame)
         bridge.before_step.add(SimParameterSync(bridge, self.pilots.sim_parameters, fail))
         if commanded and self.options.mavlink:
             self.open_mavlink(opened)
@@ -273,7 +279,7 @@ class FleetRun:
         self._open_commands(opened, starter)
         require_memory()
 
-    def _placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
+    def placed(self, plan: VehiclePlan, lists: ItemLists) -> ItemLists:
         """A mission where its vehicle is to drive it."""
         if not self.options.relative_missions:
             return lists
@@ -343,7 +349,7 @@ class FleetRun:
 
     def _hear_vehicles(self) -> None:
         """Report what autopilots say as events; after the recording is open, which keeps them."""
-        texts = TextReporter(self.bridge, self._ardurovers.pilots if self._ardurovers else {})
+        texts = TextReporter(self.bridge, self.ardurovers.pilots if self.ardurovers else {})
         self.pilots.report_texts(texts)
         self.bridge.timeline.add_state("texts", texts)
         for plan in self.fleet.vehicles:
@@ -374,7 +380,7 @@ class FleetRun:
             return
         self.notes += [_kept_note(file) for file in files if file.exists()]
         last = f" .. {files[-1].name}" if len(files) > 1 else ""
-        self._connections.append(f"Parameters set by a ground station are kept in {files[0]}{last}")
+        self.connections.append(f"Parameters set by a ground station are kept in {files[0]}{last}")
 
     def _to_view(self, fleet: FleetConfig) -> FleetConfig:
         if not self.options.view:
@@ -421,7 +427,7 @@ class FleetRun:
                 str(rc_port(i, external=True) + self.fleet.rules.offset)
                 for i in server.vehicle_ids()
             ]
-            self._connections.append(f"Their radio control listens on UDP {', '.join(ports)}.")
+            self.connections.append(f"Their radio control listens on UDP {', '.join(ports)}.")
         return lambda vehicle_id: ExternalRadio(
             vehicle_id,
             lambda channels_us: server.set_rc(vehicle_id, channels_us),
@@ -454,72 +460,9 @@ class FleetRun:
         opened.callback(mavlink.close)
         self.mavlink = mavlink
         fail.link = mavlink.set_link_failure
-        self._connections += mavlink_lines(self.fleet, self.ports, commanded)
+        self.connections += mavlink_lines(self.fleet, self.ports, commanded)
         self.bridge.before_step.add(mavlink.service)
         self.bridge.while_idle.add(mavlink.service)
-
-    def _open_external(self, opened: contextlib.ExitStack) -> FdmServer | None:
-        if not any(plan.config.is_external for plan in self.fleet.vehicles):
-            return None
-        from pico_gz.run import external_setup
-
-        folder = self.options.run_folder
-        programs = external_setup.programs_of(self.fleet)
-        external_setup.write_parameter_files(self.fleet, folder)
-        server = external_setup.make_fdm_server(
-            self.fleet,
-            self.ports,
-            self.frame,
-            lockstep=not isinstance(self.bridge.time_mode, FreeRunning),
-            on_event=partial(report_event, self.bridge),
-            programs=programs,
-        )
-        opened.callback(server.close)
-        self.bridge.add_autopilots(server)
-        if programs:
-            self._open_ardurovers(opened, server, programs)
-        self._connections.append(external_setup.mavlink_line(self.fleet))
-        if self.options.mavlink:
-            for upload in external_setup.make_mission_uploads(
-                self.fleet, self.ports, partial(_report_upload, self.bridge), self._placed
-            ):
-                opened.callback(upload.close)
-                self.bridge.before_step.add(upload)
-                self.bridge.while_idle.add(upload)
-        elif any(plan.mission for plan in external_setup.external_plans(self.fleet)):
-            self.notes.append("Missions of external vehicles are not uploaded: MAVLink is off.")
-        lines = external_setup.start_lines(self.fleet, self.ports, self.frame, folder)
-        if lines:
-            self._connections.append("Start each external autopilot in a terminal of its own:")
-        self._connections += lines
-        return server
-
-    def _open_ardurovers(
-        self,
-        opened: contextlib.ExitStack,
-        server: FdmServer,
-        programs: Mapping[int, ArduRoverProgram],
-    ) -> None:
-        from pico_gz.run import ardurover_fleet
-        from pico_gz.run.external_setup import ardurover_starts
-
-        fleet, frame = self.fleet, self.frame
-        missions = ardurover_fleet.ardurover_missions(
-            fleet, frame, self._placed, demo=self.options.demo
-        )
-        starts = ardurover_starts(fleet, self.ports, frame, self.options.run_folder, programs)
-        self._ardurovers = ardurover_fleet.make_ardurovers(
-            fleet, self.bridge, server, self.ports, starts, missions, self.options
-        )
-        opened.callback(self._ardurovers.close)
-        self._ardurovers.open()
-        self._verdict.expect_started(
-            starts,
-            ardurover_fleet.expected_s(fleet, frame, missions),
-            self._ardurovers.waiting,
-        )
-        releases = sorted({program.release or "?" for program in programs.values()})
-        self._connections.append(f"ArduRover {', '.join(releases)}, started by this run")
 
     def _open_control(self, opened: contextlib.ExitStack, commands: Mapping[str, Command]) -> None:
         path = socket_path(f"{self.fleet.name}-{os.getpid()}")
@@ -546,7 +489,7 @@ class FleetRun:
         )
         view = open_view(self._handle)
         opened.callback(view.close)
-        self._connections.append(view.line)
+        self.connections.append(view.line)
 
 
 def _working_folder() -> str:
@@ -566,10 +509,6 @@ def _arm_by_key(pilots: Mapping[int, GcsVehicle], vehicle_id: int, wanted: bool)
     else:
         pilot.disarm()
     return True
-
-
-def _report_upload(bridge: SitlBridge, vehicle_id: int, text: str, severity: int) -> None:
-    report_event(bridge, "mission", text, vehicle_id, severity=severity)
 
 
 def _any_of(conditions: list[Callable[[FleetView], bool]]) -> Callable[[FleetView], bool]:

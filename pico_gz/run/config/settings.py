@@ -376,7 +376,7 @@ class GazeboSection(Table):
     """Contact points of two touching shapes in a generated world; Gazebo's own default is 20."""
     parallel_postupdates: bool = False
     """Gazebo runs the last part of a step in one thread per system; slower with many rovers."""
-    overlap: bool = True
+    overlap: bool = False
     """Gazebo begins each step with the commands before, while autopilots compute theirs."""
     server_addr: str = "127.0.0.1"
     """Where Gazebo runs; on another host it is not started."""
