@@ -47,7 +47,7 @@ def get(
     ] = DEFAULT_RELEASE,
     url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Where it is; {release} stands for the release."),
+        typer.Option(metavar="URL", help="Where it is; the word release in braces is replaced."),
     ] = None,
     sha256: Annotated[
         str | None, typer.Option(metavar="HEX", help="The digest that it must have.")

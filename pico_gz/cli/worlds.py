@@ -56,7 +56,7 @@ def world(
         bool, typer.Option("--rangefinders", help="Fit the rangefinders_deg of [rover].")
     ] = False,
     target: Annotated[
-        WorldTarget, typer.Option("--for", help="The simulator that the world is for.")
+        WorldTarget, typer.Option("--for", metavar="gazebo|mujoco", help="Its simulator.")
     ] = WorldTarget.GAZEBO,
     allow_gcs_sysid: AllowGcsSysid = False,
     check: Annotated[

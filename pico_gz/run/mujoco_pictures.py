@@ -1,4 +1,4 @@
-"""MuJoCo's pictures of a fleet: the drawing process, cameras, and the live window."""
+"""Pictures of a fleet by MuJoCo: cameras, off-screen and live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MuJoCo world of a fleet file, with rovers that look as on Gazebo."""
+"""The MuJoCo world of a fleet file."""
 
 from __future__ import annotations
 

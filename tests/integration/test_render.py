@@ -3,13 +3,13 @@
 import json
 import math
 import os
-import shutil
 import subprocess
 import time
 import zlib
 
 import numpy as np
 import pytest
+from external_programs import need_program
 
 from pico_gz.cli.app import main
 from pico_gz.core.messages import VehicleTruth
@@ -195,11 +195,10 @@ def test_without_a_screen_the_view_is_refused(monkeypatch):
 
 @pytest.fixture
 def screen(monkeypatch):
-    if shutil.which("Xvfb") is None:
-        pytest.skip("Xvfb is not installed: no screen to open a window on")
+    program = need_program("Xvfb", "-help")
     reader, writer = os.pipe()
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        [program, "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
         pass_fds=[writer], stderr=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(writer)

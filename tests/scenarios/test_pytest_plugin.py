@@ -279,7 +279,11 @@ def test_a_real_ardurover_does_not_survive_a_killed_pytest(run_pytest):
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("--sim", "nonsense", "no simulator 'nonsense'. Known: auto, gazebo, lightweight"),
+        (
+            "--sim",
+            "nonsense",
+            "no simulator 'nonsense'. Known: auto, gazebo, jsbsim, lightweight, mujoco",
+        ),
         ("--sim-speed", "fast", "it takes a number above 0 or 'max', not 'fast'"),
         ("--sim-speed", "0", "it takes a number above 0 or 'max', not '0'"),
         ("--sim-speed", "nan", "it takes a number above 0 or 'max', not 'nan'"),

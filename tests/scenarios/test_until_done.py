@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_says_so_and_not_that_time_was_over():
     ("items", "words"),
     [
         ((), "holds nothing to drive to"),
-        ((waypoint(3, 0, 2000),), "2000"),
+        ((waypoint(3, 0, 3999),), "3999"),
         ((waypoint(300_000, 0),), "item 1 lies"),
     ],
     ids=["empty", "unknown command", "far away"],

@@ -39,7 +39,7 @@ from pico_gz.errors import ConfigError, MissingExtraError, UnknownVehicleError
 from pico_gz.simulator.ambient_sensors import EXPONENT, LAPSE_PER_M
 from pico_gz.simulator.faults import UNITS, find_units
 from pico_gz.simulator.followed_fleet import FollowedFleet
-from pico_gz.simulator.followed_motion import FollowedMotion, Seen
+from pico_gz.simulator.followed_motion import NO_WHEELS_SEEN, FollowedMotion, Seen
 from pico_gz.simulator.sensor_setup import SensorSetup, fit_sensors
 from pico_gz.simulator.sensor_suite import SensorSuite
 from pico_gz.simulator.world import Wind, World
@@ -393,6 +393,7 @@ def _seen(flight: Flight, controls: Controls, wind: tuple[float, float]) -> Seen
         *wind,
         controls.throttle,
         controls.throttle,
+        *NO_WHEELS_SEEN,
     )
 
 

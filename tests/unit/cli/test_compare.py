@@ -39,8 +39,8 @@ def test_without_gazebo_it_is_exit_4_before_anything_is_driven(capsys, monkeypat
     assert run_command(["compare", "--rovers", "1"]) == 4
     captured = capsys.readouterr()
     assert "no gz program" in captured.err
-    assert "--adapter" not in captured.err  # compare has no such option
-    assert "--second" in captured.err
+    assert "--adapter " not in captured.err  # compare has no such option
+    assert "--adapters takes other simulators" in captured.err
     assert "Driving" not in captured.err
 
 

@@ -41,6 +41,9 @@ def seen(draw: random.Random) -> tuple[float, ...]:
         *(draw.uniform(-20.0, 20.0) for _ in range(3)),
         draw.choice((0.0, 1.0)),
         *(draw.uniform(-1.0, 1.0) for _ in range(4)),
+        *(draw.uniform(-3.0, 3.0) for _ in range(3)),
+        draw.choice((0.0, 1.0)),
+        *(draw.uniform(-90.0, 90.0) for _ in range(2)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The whole path on MuJoCo against a bare mj_step loop of the same drive."""
+"""The whole path on MuJoCo beside a bare mj_step loop."""
 
 from __future__ import annotations
 
