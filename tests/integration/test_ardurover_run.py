@@ -77,7 +77,7 @@ def test_reset_starts_them_again(sitl, tmp_path, ardurover_release):
     fleet.wait_until(lambda _: status().waypoint >= 2, timeout_sim_s=120)
     before = program_in(tmp_path)
     run = fleet.session
-    orders = VehicleCommands(fleet.bridge, run.fleet, run.frame, {})
+    orders = VehicleCommands(fleet.bridge, lambda: run.fleet, run.frame, {})
     orders.table(run.fail, MissionStarter([]))["reset"]({})
     fleet.wait_until(lambda _: status().done, timeout_sim_s=200)
     assert program_in(tmp_path) != before
