@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos, sincos_small
 from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.simulator.drive_model import (
     KEPT_STEPS,
@@ -29,6 +30,7 @@ class _Constants:
         self.steer_step_rad = spec.steer_rate_degps * RAD_PER_DEG * dt_s
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _WheelDrive:
     """What both ways of steering share."""
 
@@ -52,6 +54,7 @@ class _WheelDrive:
         self.constants = self._steps[dt_us]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SkidDrive(_WheelDrive):
     """Speed is the mean of both sides, yaw rate their difference over the effective track.
 
@@ -144,6 +147,7 @@ class SkidDrive(_WheelDrive):
 _SMALL_RAD = 0.78
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AckermannDrive(_WheelDrive):
     """``w = v tan(delta) / (L + K v^2)``, with a steering servo of limited rate.
 

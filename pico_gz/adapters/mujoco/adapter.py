@@ -21,6 +21,7 @@ from pico_gz.core.messages import (
     VehicleTruth,
 )
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
@@ -57,6 +58,7 @@ class _Rover:
         self.faults: ActuatorFaults | None = None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MujocoAdapter(SimulatorAdapter):
     """Simulates rovers with wheels and contacts, deterministically.
 
