@@ -40,6 +40,7 @@ SOURCES = tuple(
         "simulator/steering",
         "adapters/lightweight",
         "adapters/mujoco/adapter",
+        "adapters/mujoco/physics",
         "adapters/mujoco/wheel_drive",
         "bridge/fleet_stepper",
         "bridge/free_running",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos, sincos_small
 from pico_gz.core.rover_spec import RoverSpec
 from pico_gz.core.subclassable import mypyc_attr
@@ -144,7 +146,7 @@ class SkidDrive(_WheelDrive):
 
 
 # Up to here the short series of sine and cosine are exact [rad].
-_SMALL_RAD = 0.78
+_SMALL_RAD: Final = 0.78
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

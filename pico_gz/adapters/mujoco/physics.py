@@ -121,9 +121,9 @@ class Physics:
         ).reshape(count, SEEN_NUMBERS)
         signs = (*_FLIP * 3, *_FLIP_QUAT, *_FLIP, *(1.0,) * 5, *_FLIP, 1.0, 1.0, 1.0)
         self._signs: Array = np.array((signs,) * count).reshape(count, SEEN_NUMBERS)
-        self._rates_at = np.array(
-            [range(v + 3, v + 6) for v in self._v], dtype=np.int64
-        ).reshape(-1)
+        self._rates_at = np.array([range(v + 3, v + 6) for v in self._v], dtype=np.int64).reshape(
+            -1
+        )
         self._ctrl, self._sensed = self.data.ctrl, self.data.sensordata
         self._positions, self._speeds = self.data.qpos, self.data.qvel
         self._owners = self._find_owners()
