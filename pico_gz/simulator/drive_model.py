@@ -7,7 +7,7 @@ step (a ramp, then an exponential), so that neither speed nor distance depends o
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Final, Protocol
 
 from pico_gz.core.portable_math import exp
 from pico_gz.core.rover_spec import MAX_BATTERY_RATIO, RoverSpec
@@ -15,7 +15,7 @@ from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import DriveKind
 
 # Step lengths whose constants are kept; a free-running clock makes ever new ones.
-KEPT_STEPS = 64
+KEPT_STEPS: Final = 64
 
 
 class Travel:
@@ -130,9 +130,9 @@ class Shaping:
 
 
 # Slower than this, an unpowered rover stands [m/s].
-_STANDSTILL_MPS = 1e-9
+_STANDSTILL_MPS: Final = 1e-9
 # Infinity would turn into "not a number" when multiplied by a lag of 0.
-_NO_LIMIT_MPS2 = 1e30
+_NO_LIMIT_MPS2: Final = 1e30
 
 
 class Lag:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pico_gz.core.frames import LocalFrame
 from pico_gz.core.messages import SensorData, VehicleTruth
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOTION = next(section for section in MOTION if section.name == "motion")
-_RATIO, _RATIO_AT = struct.Struct("=d"), SENSORS[0].offset_of("battery_ratio")
-_SEEN, _SEEN_AT = struct.Struct(f"=q{SEEN_NUMBERS}d"), FOLLOWED.offset_of("time_us")
+_RATIO: Final = struct.Struct("=d")
+_RATIO_AT: Final = SENSORS[0].offset_of("battery_ratio")
+_SEEN: Final = struct.Struct(f"=q{SEEN_NUMBERS}d")
+_SEEN_AT: Final = FOLLOWED.offset_of("time_us")
 
 
 class _Vehicle:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pico_gz.core.portable_math import RAD_PER_DEG, sincos, sincos_small
 from pico_gz.core.rover_spec import RoverSpec
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.simulator.drive_model import (
     KEPT_STEPS,
@@ -29,6 +32,7 @@ class _Constants:
         self.steer_step_rad = spec.steer_rate_degps * RAD_PER_DEG * dt_s
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _WheelDrive:
     """What both ways of steering share."""
 
@@ -52,6 +56,7 @@ class _WheelDrive:
         self.constants = self._steps[dt_us]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SkidDrive(_WheelDrive):
     """Speed is the mean of both sides, yaw rate their difference over the effective track.
 
@@ -141,9 +146,10 @@ class SkidDrive(_WheelDrive):
 
 
 # Up to here the short series of sine and cosine are exact [rad].
-_SMALL_RAD = 0.78
+_SMALL_RAD: Final = 0.78
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AckermannDrive(_WheelDrive):
     """``w = v tan(delta) / (L + K v^2)``, with a steering servo of limited rate.
 

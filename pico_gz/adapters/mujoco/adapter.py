@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.adapters.contract import SimulatorAdapter
 from pico_gz.adapters.mujoco.mjcf import DEFAULT_STEP_US
@@ -21,6 +21,7 @@ from pico_gz.core.messages import (
     VehicleTruth,
 )
 from pico_gz.core.rover_spec import RoverSpec, rover_spec
+from pico_gz.core.subclassable import mypyc_attr
 from pico_gz.core.units import GRAVITY_MPS2, US_PER_S
 from pico_gz.core.vehicle_config import Pose, VehicleConfig
 from pico_gz.errors import ConfigError, UnknownVehicleError, did_you_mean
@@ -38,7 +39,7 @@ from pico_gz.simulator.world import Wind, World
 from pico_gz.wire.servo import drive_values
 
 # Bodies that touch bounce a little: shorter gaps are the same touch [us].
-_TOUCH_GAP_US = 200_000
+_TOUCH_GAP_US: Final = 200_000
 
 
 class _RaySuite(SensorSuite):
@@ -57,6 +58,7 @@ class _Rover:
         self.faults: ActuatorFaults | None = None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MujocoAdapter(SimulatorAdapter):
     """Simulates rovers with wheels and contacts, deterministically.
 
@@ -396,7 +398,7 @@ class MujocoAdapter(SimulatorAdapter):
             commands = drive.commands
             if rover.faults is not None:
                 commands = rover.faults.apply(commands, self._time_us, dt_us)
-            ratio = self._fleet.battery_ratio(vehicle_id) if drive.spec.battery_scaling else 1.0
+            ratio = self._fleet.battery_ratio(vehicle_id) if drive.battery_scaling else 1.0
             push = None if rows is None else _push(physics, rank, drive, rows[rank], wind)
             controls += drive.advance(dt_us, commands, ratio, push)
         return controls

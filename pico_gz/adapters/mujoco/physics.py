@@ -41,6 +41,21 @@ def load_mujoco() -> Any:
         raise MissingExtraError("mujoco", "The MuJoCo simulator") from error
 
 
+class _Ramp:
+    """Controls of the steps from one value to another, evenly."""
+
+    def __init__(self, steps: int, count: int) -> None:
+        self._shares: Array = np.arange(1, steps + 1).reshape(-1, 1) / steps
+        self._controls: Array = np.zeros((steps, count))
+        self._rows = list(self._controls)
+
+    def between(self, start: Array, end: Array) -> list[Array]:
+        """One row per step; the next call overwrites them."""
+        np.multiply(end - start, self._shares, self._controls)
+        np.add(self._controls, start, self._controls)
+        return self._rows
+
+
 class Physics:
     """All rovers in one model.
 
@@ -70,7 +85,7 @@ class Physics:
         self.controls: Array = np.zeros(model.nu)
         self.trace: list[Array] | None = None
         self._per_s = US_PER_S / step_us
-        self._ramps: dict[int, Array] = {}
+        self._ramps: dict[int, _Ramp] = {}
         # Positions, speeds, what the sensors measured and angular accelerations, and then 0 and 1.
         nq, nv = model.nq, model.nv
         sensed, turning = nq + nv, nq + nv + 6 * count
@@ -104,19 +119,20 @@ class Physics:
             ],
             dtype=np.int64,
         ).reshape(count, SEEN_NUMBERS)
-        self._signs = np.array(
-            (*_FLIP * 3, *_FLIP_QUAT, *_FLIP, *(1.0,) * 5, *_FLIP, 1.0, 1.0, 1.0)
+        signs = (*_FLIP * 3, *_FLIP_QUAT, *_FLIP, *(1.0,) * 5, *_FLIP, 1.0, 1.0, 1.0)
+        self._signs: Array = np.array((signs,) * count).reshape(count, SEEN_NUMBERS)
+        self._rates_at = np.array([range(v + 3, v + 6) for v in self._v], dtype=np.int64).reshape(
+            -1
         )
-        self._rates = np.array(
-            [range(nq + v + 3, nq + v + 6) for v in self._v], dtype=np.int64
-        ).reshape(-1)
         self._ctrl, self._sensed = self.data.ctrl, self.data.sensordata
+        self._positions, self._speeds = self.data.qpos, self.data.qvel
         self._owners = self._find_owners()
         self._names = obstacle_names(world.obstacles)
         self.can_touch = world.contacts and (count > 1 or bool(world.obstacles))
         self._bad = self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC]
         mujoco.mj_kinematics(model, self.data)
-        self.seen: Array
+        self._rates: Array
+        self.seen: Array = np.zeros((count, SEEN_NUMBERS))
         self._look()
 
     def _find_owners(self) -> NDArray[np.int64]:
@@ -139,16 +155,15 @@ class Physics:
             SimulatorError: MuJoCo gave up.
         """
         model, data, ctrl, sensed = self.model, self.data, self._ctrl, self._sensed
-        mj_step, total = self._mujoco.mj_step, self._mean
-        end = np.array(controls)
+        mj_step, add, total = self._mujoco.mj_step, np.add, self._mean
         if substeps not in self._ramps:
-            self._ramps[substeps] = np.arange(1, substeps + 1).reshape(-1, 1) / substeps
-        now, before = self.controls, self._all.take(self._rates)
-        total[:] = 0.0
-        for row in now + (end - now) * self._ramps[substeps]:
+            self._ramps[substeps] = _Ramp(substeps, model.nu)
+        end = np.array(controls)
+        total.fill(0.0)
+        for row in self._ramps[substeps].between(self.controls, end):
             ctrl[:] = row
             mj_step(model, data)
-            total += sensed
+            add(total, sensed, total)
         total /= substeps
         self.controls = end
         if self.trace is not None:
@@ -158,14 +173,22 @@ class Physics:
                 "MuJoCo: the simulation became unstable.",
                 hint="Give it a smaller physics_step_us.",
             )
-        self._qvel[:] = data.qvel
-        self._turning[:] = (self._all.take(self._rates) - before) * (self._per_s / substeps)
-        self._look()
+        before = self._rates
+        self._rates = self._speeds.take(self._rates_at)
+        np.subtract(self._rates, before, self._turning)
+        self._turning *= self._per_s / substeps
+        self._fill()
 
     def _look(self) -> None:
-        """Take over where the rovers are."""
-        self._qpos[:], self._qvel[:] = self.data.qpos, self.data.qvel
-        self.seen = self._all.take(self._index) * self._signs
+        """Take over where the rovers are, after something else than a step."""
+        self._rates = self._speeds.take(self._rates_at)
+        self._fill()
+
+    def _fill(self) -> None:
+        self._qpos[:] = self._positions
+        self._qvel[:] = self._speeds
+        self._all.take(self._index, out=self.seen, mode="clip")  # "raise" would copy
+        np.multiply(self.seen, self._signs, self.seen)
 
     def push(self, rank: int, north_n: float, east_n: float) -> None:
         """Let a force act on a rover's body until the next call."""
@@ -177,10 +200,10 @@ class Physics:
         """(vehicle id, the other's id or an obstacle's name) -> force [N], now."""
         if not self.data.ncon:
             return {}
-        pairs = self._owners[self.data.contact.geom]
+        pairs = self._owners.take(self.data.contact.geom)
         found: dict[tuple[int, int | str], float] = {}
         force: Array = np.zeros(6)
-        for index in np.flatnonzero(pairs.min(axis=1) > 0).tolist():
+        for index in (pairs[:, 0] * pairs[:, 1]).nonzero()[0].tolist():  # the ground is 0
             one, other = sorted(pairs[index].tolist())
             self._mujoco.mj_contactForce(self.model, self.data, index, force)
             key = (self.rovers[one - 1].vehicle_id, self._name(other))

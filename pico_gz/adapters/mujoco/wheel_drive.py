@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pico_gz.adapters.mujoco.rover_mjcf import SERVO_SAG_S, skid_half_track_m
 from pico_gz.core.rover_spec import RoverSpec
@@ -20,7 +20,7 @@ from pico_gz.simulator.steering import AckermannDrive
 from pico_gz.simulator.world import AIR_DENSITY_KGPM3
 
 # Slower than this a curvature is not known from speed and yaw rate [m/s].
-_SLOW_MPS = 0.01
+_SLOW_MPS: Final = 0.01
 
 
 class WheelDrive:
@@ -29,16 +29,18 @@ class WheelDrive:
     Attributes:
         commands: (left, right) or (throttle, steering), each in -1..1.
         is_skid: it is the former.
+        battery_scaling: the battery's voltage matters.
     """
 
     __slots__ = (
         "_corners", "_curvature", "_drive", "_dt_us", "_half_track_m", "_memory", "_per_m",
-        "_yaw_radps", "commands", "drag_gain", "is_skid", "spec",
+        "_yaw_radps", "battery_scaling", "commands", "drag_gain", "is_skid", "spec",
     )  # fmt: skip
 
     def __init__(self, spec: RoverSpec, drive: DriveModel) -> None:
         self.spec = spec
         self.commands = (0.0, 0.0)
+        self.battery_scaling = spec.battery_scaling
         self.drag_gain = 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2
         self._drive = drive
         self._dt_us = 0
