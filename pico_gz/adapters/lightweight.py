@@ -177,7 +177,7 @@ class LightweightAdapter(SimulatorAdapter):
             self._engine.set_parameter(vehicle_id, name, value)
 
     def reseed(self, seed: int) -> None:
-        """Draw all random numbers anew from here on; what was drawn so far stays.
+        """Draw from another seed from here on; what was drawn so far stays.
 
         Biases that are drawn once, when a sensor is fitted, are those of the new seed.
         """

@@ -106,7 +106,7 @@ def _require_usable(fleet: FleetConfig, name: str) -> None:
         raise MissingProgramError(f"{name} was asked for, but {reason}.", hint=_OTHERS)
 
 
-_OTHERS = "pico-gz doctor tells how to get it; --adapters takes other simulators."
+_OTHERS = "pico-gz doctor says how to get it; --adapters takes other simulators."
 
 
 def _print(fleet: FleetConfig, names: Sequence[str], tracks: Sequence[Tracks]) -> None:

@@ -186,5 +186,5 @@ class VehicleConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_external(self) -> bool:
-        """Whether another program drives it, whoever starts that."""
+        """Whether another program drives it, started by the kit or not."""
         return self.autopilot == "external" or is_ardurover(self.autopilot)

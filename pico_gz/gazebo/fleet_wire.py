@@ -140,7 +140,7 @@ class FleetWire:
         """Send every vehicle's next frame with the commands of now; ``advance`` collects it.
 
         The simulator then computes the first exchange of the next step while autopilots,
-        sensors and observers run. Not while somebody is late, joins or has left.
+        sensors and observers run. Not while a vehicle is late, joins or has left.
         """
         lanes = self.lanes.values()
         if self._may_be_late or any(lane.joining or not lane.awaited for lane in lanes):

@@ -29,7 +29,7 @@ Invariant = Callable[["Fleet"], None]
 
 @runtime_checkable
 class Reseeds(Protocol):
-    """A simulator whose random numbers can be drawn anew."""
+    """A simulator that can draw from another seed."""
 
     def reseed(self, seed: int) -> None:
         """Draw from this seed from here on."""
@@ -236,7 +236,7 @@ class Fleet:
         del self._rovers[vehicle_id]
 
     def reseed(self, seed: int) -> None:
-        """Draw all random numbers anew from here on; what was drawn so far stays.
+        """Draw from another seed from here on; what was drawn so far stays.
 
         Raises:
             ConfigError: a simulator cannot.

@@ -233,7 +233,7 @@ class RoverHandle:
     def set_pose(
         self, north_m: float, east_m: float, yaw_deg: float | None = None, speed_mps: float = 0.0
     ) -> None:
-        """Put it somewhere else, looking the same way unless told; standing, or going on.
+        """Put it somewhere else, looking the same way by default; standing, or going on.
 
         Raises:
             ConfigError: the place is too far away, or a number is not finite.

@@ -142,7 +142,7 @@ class MujocoAdapter(SimulatorAdapter):
     def _build_truth(self) -> Mapping[int, VehicleTruth]:
         if self._is_sampled:
             return self._fleet.truths()
-        # Somebody was put somewhere since the last step.
+        # A rover was put somewhere since the last step.
         physics = self.physics()
         self._complete(physics, None if self._wind.calm else self._wind.at(self._time_us))
         return {
