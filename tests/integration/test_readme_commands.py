@@ -69,6 +69,7 @@ ELSEWHERE = {
     'docker compose -p second --profile "*" down': "test_docker_operation.py",
     "AUTOPILOT=external docker compose --profile ardupilot up": "test_docker_gazebo.py",
     "pico-gz up": "test_docker_commands.py",
+    "pico-gz render runs -o video.mp4": "test_render.py",
 }
 NOT_RUN = {
     "./scripts/run --duration 0": "until Ctrl-C; its argument goes to pico-gz run",
@@ -84,6 +85,7 @@ NOT_RUN = {
     "DASHBOARD_PORT=8086 MAVLINK_TCP_PORT=5860 GCS_PORT=14550 docker compose up": (
         "the variables, with the image lightweight only"
     ),
+    "pico-gz get ardurover": "needs the network; its tests fetch from a server of their own",
     "docker compose ps -a": "a command of Docker's",
     "docker compose logs gazebo bridge": "a command of Docker's",
 }
