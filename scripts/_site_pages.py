@@ -41,14 +41,14 @@ CONTRACT_MESSAGES = (
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages; called by mkdocs before it reads any."""
-    scripts = {path.relative_to(ROOT).as_posix() for path in _example_scripts()}
-    places = PAGES | {name: f"{name.removesuffix('.py')}.md" for name in scripts}
+    programs = _programs()
+    places = PAGES | programs
     for source, page in PAGES.items():
         path = ROOT / source
         if path.exists():
             files.append(_page(config, page, _with_site_links(path.read_text(), source, places)))
-    for name in sorted(scripts):
-        files.append(_page(config, places[name], _program(name)))
+    for name, page in programs.items():
+        files.append(_page(config, page, _program(name)))
     files.append(_page(config, "api/pico_gz.md", _reference("pico_gz")))
     files.append(_page(config, "api/testing.md", _reference("pico_gz.testing")))
     files.append(_page(config, "api/adapter.md", _adapter_contract()))
@@ -59,15 +59,18 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
     """Rewrite links of pages in docs/ that lead out of that folder."""
     if page.file.generated_by:
         return markdown
-    return _with_site_links(markdown, f"docs/{page.file.src_uri}", PAGES)
+    return _with_site_links(markdown, f"docs/{page.file.src_uri}", PAGES | _programs())
 
 
 def _page(config: MkDocsConfig, uri: str, text: str) -> File:
     return File.generated(config, uri, content=text)
 
 
-def _example_scripts() -> list[Path]:
-    return sorted((ROOT / "examples").rglob("*.py"))
+def _programs() -> dict[str, str]:
+    """The programs of the examples, and the page of each."""
+    found = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "examples").rglob("*.c")]
+    names = sorted(path.relative_to(ROOT).as_posix() for path in found)
+    return {name: name.removesuffix(".py").replace(".c", "_c") + ".md" for name in names}
 
 
 def _with_site_links(text: str, source: str, places: dict[str, str]) -> str:
@@ -85,7 +88,9 @@ def _with_site_links(text: str, source: str, places: dict[str, str]) -> str:
 
 
 def _program(name: str) -> str:
-    return f"# {name.removeprefix('examples/')}\n\n```python\n{(ROOT / name).read_text()}```\n"
+    language = "python" if name.endswith(".py") else "c"
+    text = (ROOT / name).read_text()
+    return f"# {name.removeprefix('examples/')}\n\n```{language}\n{text}```\n"
 
 
 def _reference(package: str) -> str:
