@@ -121,6 +121,11 @@ class Peer(ABC):
         """Hand what is queued to the operating system; never blocks."""
 
     @property
+    def is_congested(self) -> bool:
+        """Whether long lists should wait, because it takes less than we send."""
+        return False
+
+    @property
     def was_heard(self) -> bool:
         """Whether a good frame ever came from it."""
         return self._frames_heard > 0

@@ -47,6 +47,8 @@ class ParamService(Service):
         now_us = self._endpoint.schedule.wall_us
         for channel in list(self._lists):
             for _ in range(_PARAMS_PER_TICK):
+                if channel.peer.is_congested:
+                    break
                 if not self._endpoint.shared.param_budget.take(now_us):
                     break
                 if not self._send_next(channel):

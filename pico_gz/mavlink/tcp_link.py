@@ -52,6 +52,12 @@ class FrameQueue:
         self._telemetry: deque[tuple[int, bytes]] = deque()
         self._answers: deque[tuple[int, bytes]] = deque()
         self._size_bytes = 0
+        self._answer_bytes = 0
+
+    @property
+    def answer_bytes(self) -> int:
+        """Return how much of what waits are answers."""
+        return self._answer_bytes
 
     @property
     def size_bytes(self) -> int:
@@ -67,11 +73,14 @@ class FrameQueue:
                 if not self._telemetry and not keep:
                     return dropped + 1  # telemetry makes no answer go: it stays out itself
                 oldest = self._telemetry or self._answers
-                self._size_bytes -= len(oldest.popleft()[1])
+                lost = len(oldest.popleft()[1])
+                self._size_bytes -= lost
+                self._answer_bytes -= lost if oldest is self._answers else 0
                 dropped += 1
             self._number += 1
             (self._answers if keep else self._telemetry).append((self._number, raw))
             self._size_bytes += len(raw)
+            self._answer_bytes += len(raw) if keep else 0
             return dropped
 
     def take(self, max_bytes: int) -> bytes:
@@ -80,9 +89,11 @@ class FrameQueue:
         size = 0
         with self._lock:
             while size < max_bytes and (self._telemetry or self._answers):
-                raw = self._older().popleft()[1]
+                older = self._older()
+                raw = older.popleft()[1]
                 chunks.append(raw)
                 size += len(raw)
+                self._answer_bytes -= len(raw) if older is self._answers else 0
             self._size_bytes -= size
         return b"".join(chunks)
 
@@ -103,6 +114,10 @@ class TcpPeer(Peer):
         self.queue = FrameQueue(_QUEUE_BYTES)
         self._server = server
         self._noted = False
+
+    @property
+    def is_congested(self) -> bool:
+        return self.queue.answer_bytes > _QUEUE_BYTES // 2
 
     def write(self, raw: bytes, *, keep: bool) -> None:
         """Queue one frame; when the client is slow the oldest telemetry is dropped."""

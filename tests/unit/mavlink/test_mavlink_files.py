@@ -120,30 +120,74 @@ def test_the_checksum_is_mavlinks():
     assert plain != zlib.crc32(data)
 
 
+class _ParameterReader:
+    """A TCP client that asks for all parameters and collects what arrives."""
+
+    def __init__(self, fleet: FleetMavlink, vehicles: int) -> None:
+        self.seen: set[tuple[int, int]] = set()
+        self.frames = 0
+        self._buffer = b""
+        self._socket = socket.create_connection(("127.0.0.1", fleet.links()[0].local_port()))
+        self._socket.settimeout(5.0)
+        writer = mav.MAVLink(None, srcSystem=255, srcComponent=190)
+        for n in range(1, vehicles + 1):
+            self._socket.sendall(mav.MAVLink_param_request_list_message(n, 1).pack(writer))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self._socket.close()
+
+    def read(self, frames: int) -> None:
+        """Read until so many frames have arrived in all."""
+        while self.frames < frames:
+            self._buffer += self._socket.recv(1 << 20)
+            while len(self._buffer) >= 12 and len(self._buffer) >= self._buffer[1] + 12:
+                size = self._buffer[1] + 12
+                frame, self._buffer = self._buffer[:size], self._buffer[size:]
+                self.frames += 1
+                if int.from_bytes(frame[7:10], "little") == mav.MAVLINK_MSG_ID_PARAM_VALUE:
+                    self.seen.add((frame[5], int.from_bytes(frame[16:18], "little")))
+
+
 def test_fifty_rovers_give_all_parameters_through_one_link_within_15_s():
     """On the clock of the link: what the pacing allows, and nothing is lost."""
-    now_us = 1_000_000
+    now_us = begun_us = 1_000_000
     plan = [VehicleLinkPlan(n, RoverAutopilot()) for n in range(1, 51)]
     settings = MavlinkSettings(tcp=("127.0.0.1", 0))
-    with FleetMavlink(plan, settings, clock_us=lambda: now_us) as fleet:
-        client = socket.create_connection(("127.0.0.1", fleet.links()[0].local_port()))
-        client.setblocking(False)
-        writer = mav.MAVLink(None, srcSystem=255, srcComponent=190)
-        fleet.service(0)
-        for n in range(1, 51):
-            client.sendall(mav.MAVLink_param_request_list_message(n, 1).pack(writer))
+    with (
+        FleetMavlink(plan, settings, clock_us=lambda: now_us) as fleet,
+        _ParameterReader(fleet, 50) as reader,
+    ):
         count = plan[0].vehicle.params.count()
-        seen, buffer, begun_us = set(), b"", now_us
-        while len(seen) < 50 * count and now_us - begun_us < 15_000_000:
+        while len(reader.seen) < 50 * count and now_us - begun_us < 15_000_000:
             now_us += 5_000
             fleet.service(now_us - begun_us)
-            try:
-                buffer += client.recv(1 << 20)
-            except BlockingIOError:
-                continue
-            while len(buffer) >= 12 and len(buffer) >= buffer[1] + 12:
-                frame, buffer = buffer[: buffer[1] + 12], buffer[buffer[1] + 12 :]
-                if int.from_bytes(frame[7:10], "little") == mav.MAVLINK_MSG_ID_PARAM_VALUE:
-                    seen.add((frame[5], int.from_bytes(frame[16:18], "little")))
-        client.close()
-    assert len(seen) == 50 * count
+            # The network thread has its own time; what is under way is waited for.
+            reader.read(fleet.counters()["frames_out"])
+    assert len(reader.seen) == 50 * count
+
+
+def test_a_client_that_does_not_read_for_a_while_loses_no_parameter():
+    """Its queue holds a third of them: the list waits instead of pushing its own frames out."""
+    now_us = begun_us = 1_000_000
+    plan = [VehicleLinkPlan(n, RoverAutopilot()) for n in range(1, 51)]
+    settings = MavlinkSettings(tcp=("127.0.0.1", 0))
+    with (
+        FleetMavlink(plan, settings, clock_us=lambda: now_us) as fleet,
+        _ParameterReader(fleet, 50) as reader,
+    ):
+        fleet.links()[0].wake = lambda: None  # the client's window is closed
+        count = plan[0].vehicle.params.count()
+        while now_us - begun_us < 20_000_000:
+            now_us += 5_000
+            fleet.service(now_us - begun_us)
+        del fleet.links()[0].wake
+        fleet.links()[0].wake()
+        while len(reader.seen) < 50 * count and now_us - begun_us < 60_000_000:
+            now_us += 5_000
+            fleet.service(now_us - begun_us)
+            totals = fleet.counters()
+            reader.read(totals["frames_out"] - totals["tcp_dropped"])
+    assert len(reader.seen) == 50 * count
