@@ -1,7 +1,8 @@
-# Gazebo Harmonic with the unmodified ArduPilot plugin, and pico-gz, which makes the world.
+# Gazebo with the unmodified ArduPilot plugin, and pico-gz, which makes the world.
 #
 #   docker build -f docker/gazebo.Dockerfile --target gazebo -t pico-gz-gazebo .
 #
+# --build-arg GAZEBO=jetty takes Gazebo Jetty instead of Harmonic; never built, see docs/gazebo.md.
 # It builds with the classic builder too; nothing in it is for one processor only.
 ARG BASE_IMAGE=ubuntu:24.04
 
@@ -24,15 +25,18 @@ RUN apt-get update -q \
 
 # The plugin, as upstream has it. Without its camera plugins, which need OpenCV and GStreamer.
 FROM osrf AS plugin-builder
+ARG GAZEBO=harmonic
 # The commit (April 2026) was compiled and driven with Gazebo 8.14, beside the pin before it (00aa219, August
 # 2024). PWM 0 is no output since September 2025, and every record carries no_time_sync and no_lockstep since
 # February 2026. The kit drives with both.
 ARG ARDUPILOT_GAZEBO_REPOSITORY=https://github.com/ArduPilot/ardupilot_gazebo.git
 ARG ARDUPILOT_GAZEBO_COMMIT=082a0fe231f6e63bc8d1598f1cba461d9e2ea7f5
-# hadolint ignore=DL3008
-RUN apt-get update -q \
+COPY docker/gazebo_packages.sh /plugin/
+# hadolint ignore=DL3008,SC2086
+RUN packages=$(sh /plugin/gazebo_packages.sh "${GAZEBO}" development) \
+    && apt-get update -q \
     && apt-get install -y -q --no-install-recommends \
-        cmake g++ git libgz-sim8-dev make rapidjson-dev \
+        cmake g++ git make rapidjson-dev ${packages} \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /plugin
 RUN git clone --filter=blob:none "${ARDUPILOT_GAZEBO_REPOSITORY}" source \
@@ -61,21 +65,22 @@ RUN /opt/pico-gz/bin/pip install --no-deps /source \
     && /opt/pico-gz/bin/python3 -m pip uninstall --yes pip
 
 FROM osrf AS gazebo
+ARG GAZEBO=harmonic
 ARG VERSION=0.2.0
 ARG ARDUPILOT_GAZEBO_COMMIT=082a0fe231f6e63bc8d1598f1cba461d9e2ea7f5
-LABEL org.opencontainers.image.title="pico-gz with Gazebo Harmonic" \
+LABEL org.opencontainers.image.title="pico-gz with Gazebo" \
       org.opencontainers.image.version="${VERSION}" \
+      pico_gz.gazebo="${GAZEBO}" \
       pico_gz.ardupilot_gazebo="${ARDUPILOT_GAZEBO_COMMIT}"
-# Not gz-harmonic: it drags all development packages in.
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
-# hadolint ignore=DL3008
-RUN apt-get update -q \
-    && apt-get install -y -q --no-install-recommends \
-        gz-sim8-cli gz-tools2 libgz-physics7-dartsim libgz-sim8-plugins \
-        python3 python3-gz-msgs10 python3-gz-transport13 python3-sdformat14 \
-    && rm -rf /var/lib/apt/lists/*
-COPY docker/link_engine.sh /opt/ardupilot_gazebo/
-RUN sh /opt/ardupilot_gazebo/link_engine.sh physics 7 dartsim-plugin
+COPY docker/gazebo_packages.sh docker/link_engine.sh /opt/ardupilot_gazebo/
+# hadolint ignore=DL3008,SC2086
+RUN packages=$(sh /opt/ardupilot_gazebo/gazebo_packages.sh "${GAZEBO}" server) \
+    && apt-get update -q \
+    && apt-get install -y -q --no-install-recommends ${packages} \
+    && rm -rf /var/lib/apt/lists/* \
+    && major=$(sh /opt/ardupilot_gazebo/gazebo_packages.sh "${GAZEBO}" physics-major) \
+    && sh /opt/ardupilot_gazebo/link_engine.sh physics "${major}" dartsim-plugin
 COPY --from=plugin-builder /plugin/build/libArduPilotPlugin.so /opt/ardupilot_gazebo/lib/
 COPY --from=plugin-builder /plugin/source/LICENSE.md /opt/ardupilot_gazebo/
 COPY --from=kit-builder /opt/pico-gz /opt/pico-gz
@@ -98,7 +103,9 @@ CMD ["python3", "-m", "pico_gz.cli.tools.containers.inside.gazebo"]
 # materials are in development packages only (libgz-rendering8-core-dev, -ogre2-dev, which
 # libgz-sim8-dev brings along); without them nothing is drawn and Gazebo ends.
 FROM gazebo AS gui
+ARG GAZEBO=harmonic
 USER 0
+RUN [ "${GAZEBO}" = harmonic ] || { echo "The window's image is made for Harmonic alone." >&2; exit 1; }
 # hadolint ignore=DL3008
 RUN apt-get update -q \
     && apt-get install -y -q --no-install-recommends \

@@ -8,8 +8,11 @@ libraries=${4:-/usr/lib/$(uname -m)-linux-gnu}
 folder=$libraries/gz-$part-$major/engine-plugins
 wanted=$folder/libgz-$part-$engine.so
 [ ! -e "$wanted" ] || exit 0
-for found in "$folder/libgz-$part$major-$engine.so".*; do
-    [ -e "$found" ] || { echo "There is no $engine in $folder." >&2; exit 1; }
+# Harmonic's libraries carry the version in their names, those of later releases do not.
+for found in "$folder/libgz-$part$major-$engine.so".* "$wanted".*; do
+    [ -e "$found" ] || continue
     ln -s "$(basename "$found")" "$wanted"
     exit 0
 done
+echo "There is no $engine in $folder." >&2
+exit 1

@@ -14,7 +14,6 @@ socket. sdformat reads one file from stdin and writes one JSON object to stdout.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import os
@@ -104,10 +103,7 @@ def _transport() -> Any:
     try:
         from gz import transport13 as found
     except ImportError:
-        for name in ("gz.transport15", "gz.transport"):
-            with contextlib.suppress(ImportError):
-                return importlib.import_module(name)
-        raise
+        found = importlib.import_module("gz.transport")
     return found
 
 
@@ -132,11 +128,11 @@ class BoundNode:
 
 
 def read_strictly(text: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the complaints of sdformat14: what it refuses, and what it only mentions."""
+    """Return the complaints of sdformat: what it refuses, and what it only mentions."""
     try:
         import sdformat14 as sdformat
     except ImportError:
-        sdformat = importlib.import_module("sdformat16")
+        sdformat = importlib.import_module("sdformat")
 
     usual = sdformat.ParserConfig()
     strict = sdformat.ParserConfig()

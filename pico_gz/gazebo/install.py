@@ -101,11 +101,8 @@ def _first_plugin(folders: Iterable[str]) -> Path | None:
 MODULE = "gz.transport13"
 APT_PACKAGE = "python3-gz-transport13"
 SDF_MODULE = "sdformat14"
-# What Gazebo Jetty (gz-sim 10) may call them; by its versions, never run here.
-LATER_MODULES = {
-    MODULE: ("gz.transport15", "gz.transport"),
-    SDF_MODULE: ("sdformat16",),
-}
+# Gazebo Jetty (gz-sim 10) leaves the version out; never run with it.
+LATER_MODULES = {MODULE: "gz.transport", SDF_MODULE: "sdformat"}
 _SYSTEM_PATH = "/usr/bin:/usr/local/bin"
 _TIMEOUT_S = 3.0
 
@@ -117,7 +114,7 @@ def find_bindings(module: str = MODULE) -> str:
     environment that cannot see those. All use of them is in processes apart, so any Python
     will do.
     """
-    names = (module, *LATER_MODULES.get(module, ()))
+    names = (module, LATER_MODULES.get(module, module))
     if any(map(_have_them, names)):
         return sys.executable
     system = shutil.which("python3", path=_SYSTEM_PATH)

@@ -76,23 +76,52 @@ def test_the_last_word_on_the_user_is_not_root():
             assert not users or users[-1] == "10001:10001"
 
 
-def test_an_engine_gets_the_name_that_gazebo_asks_for(tmp_path):
-    folder = tmp_path / "gz-physics-7/engine-plugins"
+@pytest.mark.parametrize(
+    ("major", "library"),
+    [("7", "libgz-physics7-dartsim-plugin.so.7"), ("9", "libgz-physics-dartsim-plugin.so.9")],
+    ids=["harmonic", "jetty"],
+)
+def test_an_engine_gets_the_name_that_gazebo_asks_for(tmp_path, major, library):
+    folder = tmp_path / f"gz-physics-{major}/engine-plugins"
     folder.mkdir(parents=True)
 
     def link(engine):
-        words = ["sh", ROOT / "docker/link_engine.sh", "physics", "7", engine, tmp_path]
+        words = ["sh", ROOT / "docker/link_engine.sh", "physics", major, engine, tmp_path]
         return subprocess.run(words, capture_output=True, text=True)
 
     assert "There is no dartsim-plugin" in link("dartsim-plugin").stderr
     # As the packages without development files have it.
-    (folder / "libgz-physics7-dartsim-plugin.so.7.6.0").write_text("the library")
-    (folder / "libgz-physics7-dartsim-plugin.so.7").symlink_to(
-        "libgz-physics7-dartsim-plugin.so.7.6.0"
-    )
+    (folder / f"{library}.6.0").write_text("the library")
+    (folder / library).symlink_to(f"{library}.6.0")
     for _ in range(2):
         assert link("dartsim-plugin").returncode == 0
     assert (folder / "libgz-physics-dartsim-plugin.so").read_text() == "the library"
+
+
+def gazebo_packages(*words):
+    command = ["sh", ROOT / "docker/gazebo_packages.sh", *words]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_one_build_argument_chooses_the_release_of_gazebo():
+    """Names as in the packaging files of gz-sim 8.14 and gz-sim 10.3 for Ubuntu 24.04."""
+    assert gazebo_packages("harmonic", "server").stdout.split() == [
+        *("gz-sim8-cli", "gz-tools2", "libgz-physics7-dartsim", "libgz-sim8-plugins"),
+        *("python3", "python3-gz-msgs10", "python3-gz-transport13", "python3-sdformat14"),
+    ]
+    assert gazebo_packages("jetty", "server").stdout.split() == [
+        *("gz-sim10-cli", "gz-tools2", "libgz-physics9-dartsim", "libgz-sim10-plugins"),
+        *("python3", "python3-gz-msgs12", "python3-gz-transport15", "python3-sdformat16"),
+    ]
+    assert gazebo_packages("jetty", "development").stdout == "libgz-sim10-dev\n"
+    assert gazebo_packages("jetty", "physics-major").stdout == "9\n"
+    unknown = gazebo_packages("ionic", "server")
+    assert unknown.returncode == 1
+    assert "GAZEBO=harmonic or GAZEBO=jetty" in unknown.stderr
+    text = (ROOT / "docker/gazebo.Dockerfile").read_text()
+    stages = {stage.split()[2]: stage for stage in re.split(r"^FROM ", text, flags=re.M)[1:]}
+    for name in ("plugin-builder", "gazebo", "gui"):
+        assert "ARG GAZEBO=harmonic\n" in stages[name]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
@@ -211,7 +240,8 @@ def test_the_window_has_ogres_media_and_must_draw_before_it_is_an_image():
     """Not built here: the media are in packages that only the builder of the plugin installs."""
     text = (ROOT / "docker/gazebo.Dockerfile").read_text()
     stages = {stage.split()[2]: stage for stage in re.split(r"^FROM ", text, flags=re.M)[1:]}
-    assert "libgz-sim8-dev" in stages["plugin-builder"]
+    assert 'gazebo_packages.sh "${GAZEBO}" development' in stages["plugin-builder"]
+    assert gazebo_packages("harmonic", "development").stdout == "libgz-sim8-dev\n"
     media = "/usr/share/gz/gz-rendering8"
     copied = stages["gui"].index(f"COPY --from=plugin-builder {media} {media}\n")
     drawn = stages["gui"].index("--headless-rendering")

@@ -388,7 +388,7 @@ def check_bindings() -> list[DoctorFinding]:
 def check_sdformat() -> list[DoctorFinding]:
     """Gazebo's own reader of worlds, which ``pico-gz lint`` asks too."""
     if can_ask():
-        return [_found(name="sdformat", version=SDF_MODULE)]
+        return [_found(name="sdformat", version=f"{SDF_MODULE} or later")]
     return [
         _missing(
             name="sdformat",

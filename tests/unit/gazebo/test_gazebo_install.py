@@ -70,7 +70,7 @@ def test_who_may_be_a_gazebo(name, is_one):
     assert is_gazebo_program(name) is is_one
 
 
-@pytest.mark.parametrize("name", ["gz.transport13", "gz.transport15", "gz.transport"])
+@pytest.mark.parametrize("name", ["gz.transport13", "gz.transport"])
 def test_bindings_of_harmonic_and_jetty_are_found_by_name(monkeypatch, name):
     monkeypatch.setattr(install, "_have_them", lambda module: module == name)
     monkeypatch.setattr(install, "_has_them", lambda python, module: False)
