@@ -1,5 +1,6 @@
 """``pico-gz run --autopilot ardurover``: the kit starts, drives, restarts and ends ArduRovers."""
 
+import math
 import os
 import signal
 import subprocess
@@ -7,13 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from external_programs import need_gazebo
 
 from pico_gz.bridge.clock import with_speed
 from pico_gz.core.port_owner import free_offset
 from pico_gz.run.config import load_fleet
 from pico_gz.run.fleet_run import FleetRun
 from pico_gz.run.options import RunOptions
-from pico_gz.run.vehicle_setup import MissionStarter
+from pico_gz.run.vehicle_setup import DEMO_SIDE_M, MissionStarter
 from pico_gz.run.view_access import VehicleCommands
 
 pytestmark = [pytest.mark.ardupilot, pytest.mark.timeout(120)]
@@ -30,6 +32,15 @@ def children_of(folder: Path) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def from_square_m(north_m: float, east_m: float) -> float:
+    """Distance to the lines of the demo square, which begins where the rover does."""
+    n, e = north_m - DEMO_SIDE_M / 2, east_m - DEMO_SIDE_M / 2
+    out_n, out_e = abs(n) - DEMO_SIDE_M / 2, abs(e) - DEMO_SIDE_M / 2
+    if out_n > 0.0 and out_e > 0.0:
+        return math.hypot(out_n, out_e)
+    return abs(max(out_n, out_e))
 
 
 def program_in(folder: Path) -> int:
@@ -138,3 +149,35 @@ def test_a_run_can_be_made_faster_than_it_was_started(
         wall_s = stats.wall_s
         run.bridge.run(3_000_000)
         assert (3.0 / (stats.wall_s - wall_s) > 1.5) is no_time_sync
+
+
+@pytest.mark.parametrize(
+    "adapter", ["lightweight", "mujoco", pytest.param("gazebo", marks=pytest.mark.gazebo)]
+)
+def test_the_demo_square_on_every_simulator(adapter, sitl, ardurover_release, record_property):
+    """How far from its lines one ArduRover drives, on each physics."""
+    if adapter == "mujoco":
+        pytest.importorskip("mujoco", reason="needs the extra mujoco")
+    if adapter == "gazebo":
+        need_gazebo()
+    fleet = sitl(
+        rovers=1,
+        autopilot=f"ardurover:{ardurover_release[:3]}",
+        adapter=adapter,
+        demo=True,
+        rover=STANDS,
+    )
+    status = fleet.bridge.get_vehicle(1).status
+    fleet.wait_until(lambda _: status().armed, timeout_sim_s=120)
+    off_m = []
+
+    def drive(_):
+        if status().waypoint >= 2:
+            off_m.append(from_square_m(fleet[1].truth.north_m, fleet[1].truth.east_m))
+        return status().done
+
+    fleet.wait_until(drive, timeout_sim_s=200)
+    rms_m = (sum(value * value for value in off_m) / len(off_m)) ** 0.5
+    record_property("cross_track_m", f"{adapter}: {max(off_m):.2f} at most, {rms_m:.2f} rms")
+    assert max(off_m) < 1.5
+    assert rms_m < 0.7
